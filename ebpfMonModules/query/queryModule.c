@@ -31,6 +31,7 @@
 #include <recGbl.h>
 #include <waveformRecord.h>
 
+#include "access/guard.h"
 #include "common/text.h"
 #include "common/worker.h"
 #include "query/queries.h"
@@ -406,6 +407,8 @@ static long initQueryBo(dbCommon *prec)
 {
     long status = initColumn(prec, isCommand);
 
+    if (!status)
+        status = ebpfMonGuardAdd(prec);
     return status ? status : DONE_NO_CONVERT;
 }
 
@@ -413,6 +416,8 @@ static long writeQueryBo(boRecord *prec)
 {
     const ShownColumn *dev = prec->dpvt;
 
+    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+        return EBPFMON_GUARD_REFUSED;
     if (!dev || ebpfMonQueriesRun(queries, dev->name, prec->val != 0)) {
         recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "this query is not loaded");
         return -1;

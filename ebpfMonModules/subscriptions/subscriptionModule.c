@@ -15,6 +15,7 @@
 #include <epicsExport.h>
 #include <lsoRecord.h>
 
+#include "access/guard.h"
 #include "record/shellCommand.h"
 #include "subscriptions/subscriptions.h"
 #include "subscriptions/why.h"
@@ -147,11 +148,13 @@ static const ebpfMonShellCommand commands[] = {
 
 static long writeWhy(lsoRecord *prec)
 {
+    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+        return EBPFMON_GUARD_REFUSED;
     ebpfMonSubscriptionsAsk(subs, prec->val);
     return 0;
 }
 
-static lsodset devEbpfMonWhy = {{5, NULL, NULL, NULL, NULL}, writeWhy};
+static lsodset devEbpfMonWhy = {{5, NULL, NULL, ebpfMonGuardAdd, NULL}, writeWhy};
 epicsExportAddress(dset, devEbpfMonWhy);
 
 static void ebpfMonSubscriptionsRegistrar(void)

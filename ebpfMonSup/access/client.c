@@ -52,8 +52,6 @@ const ebpfMonAccessClient *ebpfMonAccessClientHere(void)
         return getCaClient(caClient);
     if (!here.pva.sin_port)
         return NULL;
-    if (!here.isFound)
-        findClient(ebpfMonClientPva, &here.pva);
     return &here.client;
 }
 
@@ -68,4 +66,5 @@ void ebpfMonAccessClientNotePva(const char *peer)
         return;
     here.pva.sin_family = AF_INET;
     here.pva.sin_port = htons((uint16_t)port);
+    findClient(ebpfMonClientPva, &here.pva); /* now, while the client is connected */
 }

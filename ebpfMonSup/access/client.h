@@ -22,8 +22,8 @@ typedef struct {
 } ebpfMonAccessClient;
 
 /* The client of the calling thread; valid as long as the thread serves it. NULL: the thread serves no client, or
- * belongs to a server that we do not know. The first call for a client asks the kernel for its user (peerUser.h). So
- * make this call while the client is still connected. */
+ * belongs to a server that we do not know. The first call for a client of CA asks the kernel for its user (peerUser.h):
+ * if the client has left by then, nobody knows. */
 const ebpfMonAccessClient *ebpfMonAccessClientHere(void);
 
 /* From now on the calling thread serves the PVA client at this "address:port" (numeric IPv4; else the client is

@@ -7,15 +7,15 @@
 #include <dbAccess.h>
 #include <dbBase.h>
 #include <dbChannel.h>
+#include <dbEvent.h>
+#include <dbNotify.h>
 #include <dbStaticLib.h>
-#include <dlfcn.h>
 #include <ellLib.h>
 #include <epicsMutex.h>
 #include <epicsStdio.h>
 #include <epicsThread.h>
 #include <errlog.h>
-#include <recSup.h>
-#include <special.h>
+#include <recGbl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,116 +25,254 @@
 #include "common/clock.h"
 #include "common/text.h"
 
-/* --- asAddClient --- */
-
-/*
- * Replaces asAddClient of Base by a function of ours. Every server calls asAddClient in the thread of the connection
- * when a client makes a channel. Access security has no hook at this place, and it compares only names that the client
- * claims.
- *
- * The replacement works because the dynamic linker searches shared libraries in the order in which they are linked,
- * ours before Base's libCom (asLibRoutines.c). Our function calls Base's function each time. If the record is guarded
- * and the client may not write, it passes empty names and level 1, for which no rule of the guarded groups grants WRITE
- * (below). For a CA client it passes the call unchanged: puts of CA clients are judged when they come. A client of any
- * other server than rsrv and pvAccessCPP may not write.
- */
-
-typedef long (*addClientFunction)(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host);
-
-static addClientFunction baseAddClient; /* set once. One per process, as the function itself */
-static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
-
-static void findBase(void *arg)
-{
-    (void)arg;
-    baseAddClient = (addClientFunction)dlsym(RTLD_NEXT, "asAddClient");
-}
-
-/* Makes a client of access security without names: no rule of the guarded groups grants it WRITE. Returns what
- * asAddClient returns: 0, or an error of asLib.h. Any thread. */
-static long addClientNobody(ASCLIENTPVT *client, ASMEMBERPVT member)
-{
-    static char noHost[1]; /* not a literal: asAddClient writes the host in small letters, into this memory */
-
-    epicsThreadOnce(&once, findBase, NULL);
-    return baseAddClient ? baseAddClient(client, member, 1, "", noHost) : S_asLib_noAccess;
-}
-
-/* Our asAddClient has a second name, so isAddClientInForce can compare it with the one that servers call. */
-long ebpfMonAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host);
-
-long ebpfMonAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host)
-{
-    const ebpfMonAccessClient *here;
-    const char *why;
-
-    epicsThreadOnce(&once, findBase, NULL);
-    if (!baseAddClient)
-        return S_asLib_noAccess;
-    if (!asActive || !member || !ebpfMonJudgeHasGroup(member->asgName))
-        return baseAddClient(client, member, level, user, host);
-    here = ebpfMonAccessClientHere();
-    if (here && (here->server == ebpfMonClientCa || ebpfMonJudgeAllows(here, &why)))
-        return baseAddClient(client, member, level, user, host);
-    return addClientNobody(client, member);
-}
-
-/* Weak, because a program with static libraries can have only one asAddClient, and then Base's must be it. */
-long epicsStdCall asAddClient(ASCLIENTPVT *client, ASMEMBERPVT member, int level, const char *user, char *host)
-    __attribute__((weak, alias("ebpfMonAddClient")));
-
-/* Nonzero: servers call our function. 0: they call Base's, because the program is linked with static libraries. Any
- * thread. */
-static int isAddClientInForce(void)
-{
-    epicsThreadOnce(&once, findBase, NULL);
-    return baseAddClient && dlsym(RTLD_DEFAULT, "asAddClient") == (void *)ebpfMonAddClient;
-}
-
-/* --- puts --- */
-
 /* The types that asTrapWrite passes (db_access.h). That header cannot be included beside dbAccess.h. */
 enum { caString, caShort, caFloat, caEnum, caChar, caLong, caDouble, caPutAckt = 35, caPutAcks = 36 };
 
-#define NOTES 256 /* notes that may wait for the event thread */
+#define NOTES 256 /* notes that are open, or wait for the event thread */
 #define MESSAGE_NS 1000000000u /* least time between two messages about refused puts; the put log has all of them */
+
+/* A record whose value controls the monitor. The lock of the record guards it. */
+typedef struct control {
+    struct control *next;
+    dbCommon       *record;
+    DBADDR          value;       /* VAL; of a long string VAL$ */
+    void           *kept, *now;  /* the value that was accepted last; room for the one in the record */
+    long            keptCount;
+} control;
+
+/* One in each group: a client of access security that nobody is, to look at the rules in force. */
+typedef struct {
+    const char *group;
+    int         mayWrite; /* nonzero: values may be written in this group */
+    ASCLIENTPVT client;
+    const char *fault;    /* what is wrong with the rules; NULL: nothing */
+} rulesProbe;
 
 typedef struct {
     ELLNODE node;
+    const dbCommon *record;
+    epicsThreadId   thread;    /* that makes the put */
+    epicsEnum16     ackt, acks;
+    int             isApplied;
     ebpfMonGuardedPut put;
 } putNote;
 
-/* The field description for read-only channels, with the record type and record support that Base finds through it
- * (dbGetRset). It is made once for each field and never freed, because channels point to it. */
-typedef struct readOnlyField {
-    struct readOnlyField *next;
-    const dbFldDes *original;
-    dbFldDes        copy;
-    dbRecordType    type;
-    rset            support;
-} readOnlyField;
-
-/* One per process: asTrapWrite calls its listeners without a context. */
+/* One per process, because Base calls the guard without a context. */
 static struct {
-    epicsMutexId   lock;      /* guards all but readOnly */
-    putNote        note[NOTES];
-    ELLLIST        unused, complete;
-    unsigned       lost;
-    void         (*noted)(void *arg); /* called for each complete note; may be NULL */
-    void          *notedArg;
-    uint64_t       messageAt; /* when the last message about a refused put was printed (monotonic ns); 0: never */
-    unsigned       unprinted; /* refused puts since then */
-    readOnlyField *readOnly;  /* guarded by the lock of asTrapWrite */
-} guarded;
+    int          isStarted;
+    control     *controls;    /* fixed when iocInit has initialised the records */
+    rulesProbe   probe[2];
+    int          isBuiltIn;   /* there is no file, so we began access security */
+    epicsMutexId lock;        /* guards what follows */
+    putNote      note[NOTES];
+    ELLLIST      unused, open, complete;
+    unsigned     lost;
+    void       (*noted)(void *arg); /* called for each complete note; may be NULL */
+    void        *notedArg;
+    uint64_t     messageAt;   /* when the last message about a refused put was printed (monotonic ns); 0: never */
+    unsigned     unprinted;   /* refused puts since then */
+} guard = { .probe = {{ .group = EBPFMON_ASG, .mayWrite = 1 }, { .group = EBPFMON_ASG_RO }} };
+
+/* The record to which a server that we do not know writes in this thread. In each thread, because it has no context. */
+static _Thread_local const dbCommon *unknownServerWrites;
+
+/* --- rules --- */
+
+static const char *findFault(const rulesProbe *p)
+{
+    const ASG *group = p->client->pasgMember->pasg;
+
+    if (strcmp(group->name, p->group) != 0)
+        return "the access security file has no group EBPFMON or EBPFMON_RO: copy both from the file ebpfMon.acf of "
+               "the monitor, then call asInit";
+    for (ASGRULE *rule = (ASGRULE *)ellFirst(&group->ruleList); rule; rule = (ASGRULE *)ellNext(&rule->node))
+        if (rule->access == asWRITE && (rule->level > 0 || !p->mayWrite || !rule->trapMask))
+            return "the access security file grants too much: in EBPFMON a rule may grant WRITE at level 0 with "
+                   "TRAPWRITE, in EBPFMON_RO no WRITE. Correct it, then call asInit";
+    return NULL;
+}
+
+/* Access security calls this under its lock. */
+static void lookAtRules(ASCLIENTPVT client, asClientStatus status)
+{
+    rulesProbe *p = asGetClientPvt(client);
+    const char *fault = findFault(p);
+
+    (void)status;
+    if (fault && fault != p->fault)
+        errlogSevPrintf(errlogMajor, "ebpfMon: clients cannot write to the monitor's PVs: %s\n", fault);
+    p->fault = fault;
+}
+
+/* What is wrong with the rules that are in force now. NULL: nothing. */
+static const char *getFault(void)
+{
+    if (guard.isStarted && !asActive)
+        return "access security did not begin: add asSetFilename with the path of ebpfMon.acf to st.cmd before "
+               "iocInit, then restart the monitor";
+    for (int i = 0; i < 2; i++) {
+        rulesProbe *p = &guard.probe[i];
+
+        if (p->client)
+            asRegisterClientCallback(p->client, lookAtRules); /* calls it at once, under the lock of access security */
+        if (p->fault)
+            return p->fault;
+    }
+    return NULL;
+}
+
+/* --- records --- */
+
+static control *findControl(const dbCommon *prec)
+{
+    control *c = guard.controls;
+
+    while (c && c->record != prec)
+        c = c->next;
+    return c;
+}
+
+static long readValue(control *c, void *to)
+{
+    long count = c->value.no_elements;
+
+    memset(to, 0, (size_t)c->value.no_elements * (size_t)c->value.field_size);
+    if (dbGet(&c->value, c->value.dbr_field_type, to, NULL, &count, NULL))
+        count = 0;
+    return count ? count : 1; /* an empty long string is one 0 */
+}
+
+static void keepValue(control *c)
+{
+    c->keptCount = readValue(c, c->kept);
+}
+
+/* Nonzero: the record had another value than the one that was accepted. */
+static int setBack(control *c)
+{
+    size_t size = (size_t)c->value.no_elements * (size_t)c->value.field_size;
+
+    readValue(c, c->now);
+    if (memcmp(c->now, c->kept, size) == 0)
+        return 0;
+    dbPut(&c->value, c->value.dbr_field_type, c->kept, c->keptCount);
+    return 1;
+}
+
+long ebpfMonGuardAdd(dbCommon *prec)
+{
+    control *c = calloc(1, sizeof(*c));
+    char name[PVNAME_STRINGSZ + sizeof(".VAL$")];
+    size_t size;
+    long status;
+
+    if (!c)
+        return S_db_noMemory;
+    snprintf(name, sizeof(name), "%s.VAL$", prec->name);
+    if (dbNameToAddr(name, &c->value)) { /* it is no text */
+        *strchr(name, '$') = 0;
+        status = dbNameToAddr(name, &c->value);
+        if (status) {
+            free(c);
+            return status;
+        }
+    }
+    size = (size_t)c->value.no_elements * (size_t)c->value.field_size;
+    c->kept = calloc(2, size);
+    if (!c->kept) {
+        free(c);
+        return S_db_noMemory;
+    }
+    c->now = (char *)c->kept + size;
+    c->record = prec;
+    c->next = guard.controls;
+    guard.controls = c;
+    if (prec->tse == epicsTimeEventCurrentTime)
+        prec->tse = epicsTimeEventDeviceTime; /* what is refused leaves no trace in TIME either */
+    keepValue(c);
+    return 0;
+}
+
+void ebpfMonGuardKeep(dbCommon *prec)
+{
+    control *c = findControl(prec);
+
+    if (c)
+        keepValue(c);
+    if (prec->tse == epicsTimeEventDeviceTime)
+        epicsTimeGetCurrent(&prec->time);
+    else
+        recGblGetTimeStamp(prec);
+}
+
+int ebpfMonGuardSetBack(dbCommon *prec)
+{
+    control *c = findControl(prec);
+
+    return c && setBack(c);
+}
+
+/* The put that this thread makes is applied. */
+static void applyNote(const dbCommon *prec)
+{
+    epicsThreadId self = epicsThreadGetIdSelf();
+    putNote *note;
+
+    epicsMutexMustLock(guard.lock);
+    note = (putNote *)ellLast(&guard.open);
+    while (note && !(note->record == prec && note->thread == self))
+        note = (putNote *)ellPrevious(&note->node);
+    if (note)
+        note->isApplied = 1;
+    epicsMutexUnlock(guard.lock);
+}
+
+/* Nonzero: the value that the record has now may be applied. A put-callback processes the record in the thread of its
+ * client, too, because these records are never busy (dbNotify.c). In another thread nobody knows whose it is. */
+static int judgeValue(const dbCommon *prec)
+{
+    const ebpfMonAccessClient *client = ebpfMonAccessClientHere();
+    const char *why;
+
+    if (getFault() || unknownServerWrites == prec)
+        return 0;
+    return client ? ebpfMonJudgeAllows(client, &why) : !prec->ppn;
+}
+
+int ebpfMonGuardAccepts(dbCommon *prec)
+{
+    control *c = findControl(prec);
+
+    if (!c)
+        return 0;
+    if (judgeValue(prec)) {
+        applyNote(prec);
+        ebpfMonGuardKeep(prec);
+        return 1;
+    }
+    setBack(c);
+    if (prec->ppn)
+        prec->ppn->status = notifyError; /* the client of the put-callback gets it */
+    prec->nsta = prec->stat; /* the alarm stays */
+    prec->nsev = prec->sevr;
+    memcpy(prec->namsg, prec->amsg, sizeof(prec->namsg));
+    return 0;
+}
+
+/* --- puts --- */
 
 static putNote *getNote(void)
 {
     putNote *note;
 
-    epicsMutexMustLock(guarded.lock);
-    note = (putNote *)ellGet(&guarded.unused);
-    guarded.lost += !note;
-    epicsMutexUnlock(guarded.lock);
+    epicsMutexMustLock(guard.lock);
+    note = (putNote *)ellGet(&guard.unused);
+    guard.lost += !note;
+    epicsMutexUnlock(guard.lock);
+    if (note) {
+        memset(&note->put, 0, sizeof(note->put));
+        note->isApplied = 0;
+    }
     return note;
 }
 
@@ -199,60 +337,6 @@ static void setValue(const asTrapWriteMessage *message, ebpfMonGuardedPut *put)
     memcpy(put->data, message->data, put->have);
 }
 
-/* The special() of read-only channels: dbPut calls it before and after it writes. */
-static long refusePut(struct dbAddr *addr, int after)
-{
-    (void)addr;
-    return after ? 0 : S_db_noMod;
-}
-
-/* Finds or makes the read-only description of a field. NULL without memory. */
-static dbFldDes *getReadOnlyField(const dbFldDes *original)
-{
-    readOnlyField *field = guarded.readOnly;
-
-    while (field && field->original != original && &field->copy != original)
-        field = field->next;
-    if (!field) {
-        field = calloc(1, sizeof(*field));
-        if (!field)
-            return NULL;
-        field->original = original;
-        field->support = *original->pdbRecordType->prset;
-        field->support.special = refusePut;
-        field->type = *original->pdbRecordType;
-        field->type.prset = &field->support;
-        field->copy = *original;
-        field->copy.process_passive = 0;
-        field->copy.pdbRecordType = &field->type;
-        field->next = guarded.readOnly;
-        guarded.readOnly = field;
-    }
-    return &field->copy;
-}
-
-/* A client acknowledges an alarm by a put of a special type, which dbPut handles before it calls special() (putAckt,
- * putAcks in dbAccess.c). So the sent value is replaced by a value that changes nothing. */
-static void refuseAcknowledge(const dbCommon *record, int type, void *data)
-{
-    epicsUInt16 same = type == caPutAckt ? record->ackt : 0;
-
-    memcpy(data, &same, sizeof(same));
-}
-
-static void refuseCa(dbChannel *channel, const asTrapWriteMessage *message)
-{
-    dbFldDes *field = getReadOnlyField(dbChannelFldDes(channel));
-
-    channel->addr.special = SPC_MOD;
-    if (field)
-        channel->addr.pfldDes = field;
-    else
-        dbChannelRecord(channel)->disp = TRUE; /* no memory: refuse the puts of all clients */
-    if (message->data && (message->dbrType == caPutAckt || message->dbrType == caPutAcks))
-        refuseAcknowledge(dbChannelRecord(channel), message->dbrType, message->data);
-}
-
 static void printRefused(const ebpfMonGuardedPut *put)
 {
     const ebpfMonPeerUser *user = &put->client.user;
@@ -261,13 +345,13 @@ static void printRefused(const ebpfMonGuardedPut *put)
     unsigned more;
     int isTime;
 
-    epicsMutexMustLock(guarded.lock);
-    isTime = !guarded.messageAt || now - guarded.messageAt >= MESSAGE_NS;
-    more = guarded.unprinted;
-    guarded.unprinted = isTime ? 0 : more + 1;
+    epicsMutexMustLock(guard.lock);
+    isTime = !guard.messageAt || now - guard.messageAt >= MESSAGE_NS;
+    more = guard.unprinted;
+    guard.unprinted = isTime ? 0 : more + 1;
     if (isTime)
-        guarded.messageAt = now;
-    epicsMutexUnlock(guarded.lock);
+        guard.messageAt = now;
+    epicsMutexUnlock(guard.lock);
     if (!isTime)
         return;
     inet_ntop(AF_INET, &user->peer.sin_addr, addr, sizeof(addr));
@@ -278,14 +362,27 @@ static void printRefused(const ebpfMonGuardedPut *put)
                     more ? " (more were refused before this one: see PUTS and the logs)" : "");
 }
 
+/* Why the client may not make this put. NULL: it may. */
+static const char *findRefusal(const dbChannel *channel, const ebpfMonAccessClient *client)
+{
+    const char *why = "";
+
+    if (!ebpfMonJudgeAllows(client, &why))
+        return why;
+    /* access security has refused these two; for PVA asTrapWrite is called nevertheless */
+    if (strcmp(dbChannelRecord(channel)->asg, EBPFMON_ASG_RO) == 0)
+        return "nobody may write to this PV";
+    if (dbChannelFldDes(channel)->as_level > 0)
+        return "nobody may write to this field";
+    return getFault();
+}
+
 static void judgePut(asTrapWriteMessage *message, dbChannel *channel, const ebpfMonAccessClient *client)
 {
     putNote *note = getNote();
     ebpfMonGuardedPut forNobody = { 0 }, *put = note ? &note->put : &forNobody;
-    const char *why = "";
+    const char *why = findRefusal(channel, client);
 
-    if (note)
-        memset(put, 0, sizeof(*put));
     epicsTimeGetCurrent(&put->time);
     put->at = ebpfMonClockMonotonic();
     put->client = *client;
@@ -294,84 +391,113 @@ static void judgePut(asTrapWriteMessage *message, dbChannel *channel, const ebpf
     setNames(channel, put);
     setValue(message, put);
     put->hasOld = !readField(channel, put->old, sizeof(put->old));
-    put->isAllowed = ebpfMonJudgeAllows(client, &why);
-    if (put->isAllowed && strcmp(dbChannelRecord(channel)->asg, EBPFMON_ASG_RO) == 0) {
-        put->isAllowed = 0; /* access security has refused the put; for PVA asTrapWrite is called nevertheless */
-        why = "nobody may write to this PV";
-    }
-    snprintf(put->why, sizeof(put->why), "%s", put->isAllowed ? "" : why);
-    if (!put->isAllowed) {
-        if (client->server == ebpfMonClientCa)
-            refuseCa(channel, message);
+    put->isAllowed = !why;
+    snprintf(put->why, sizeof(put->why), "%s", why ? why : "");
+    if (why)
         printRefused(put);
-    }
     message->userPvt = note;
-}
-
-static void completeNote(asTrapWriteMessage *message, dbChannel *channel)
-{
-    putNote *note = message->userPvt;
-
     if (!note)
         return;
+    note->record = dbChannelRecord(channel);
+    note->thread = epicsThreadGetIdSelf();
+    note->ackt = note->record->ackt;
+    note->acks = note->record->acks;
+    epicsMutexMustLock(guard.lock);
+    ellAdd(&guard.open, &note->node);
+    epicsMutexUnlock(guard.lock);
+}
+
+/* A client acknowledges an alarm by a put of a special type: dbPut does it without processing (putAckt, putAcks). */
+static void takeAcknowledgeBack(dbCommon *prec, const putNote *note)
+{
+    prec->ackt = note->ackt;
+    if (prec->acks < note->acks)
+        prec->acks = note->acks;
+    db_post_events(prec, &prec->ackt, DBE_VALUE | DBE_ALARM);
+    db_post_events(prec, &prec->acks, DBE_VALUE | DBE_ALARM);
+    db_post_events(prec, NULL, DBE_ALARM);
+}
+
+/* A put without processing (process=false of PVA) leaves a value that nobody has judged. */
+static void cleanUp(asTrapWriteMessage *message, dbCommon *prec, putNote *note)
+{
+    int isAcknowledge = message->dbrType == caPutAckt || message->dbrType == caPutAcks;
+
+    dbScanLock(prec);
+    ebpfMonGuardSetBack(prec);
+    if (note && isAcknowledge && !note->put.isAllowed)
+        takeAcknowledgeBack(prec, note);
+    dbScanUnlock(prec);
+    if (note && note->put.isAllowed && !note->isApplied && !isAcknowledge) {
+        note->put.isAllowed = 0;
+        snprintf(note->put.why, sizeof(note->put.why), "not applied: it did not process the record, try again");
+    }
+}
+
+static void completeNote(putNote *note, dbChannel *channel)
+{
     if (note->put.isAllowed)
         note->put.hasAfter = !readField(channel, note->put.after, sizeof(note->put.after));
-    epicsMutexMustLock(guarded.lock);
-    ellAdd(&guarded.complete, &note->node);
-    if (guarded.noted)
-        guarded.noted(guarded.notedArg);
-    epicsMutexUnlock(guarded.lock);
+    epicsMutexMustLock(guard.lock);
+    ellDelete(&guard.open, &note->node);
+    ellAdd(&guard.complete, &note->node);
+    if (guard.noted)
+        guard.noted(guard.notedArg);
+    epicsMutexUnlock(guard.lock);
+}
+
+static void beginPut(asTrapWriteMessage *message, dbChannel *channel)
+{
+    static const ebpfMonAccessClient unknown = {
+        .server = ebpfMonClientPva, .user = { .why = "neither the CA server of Base nor QSRV 1 made it" }
+    };
+    const ebpfMonAccessClient *client = ebpfMonAccessClientHere();
+
+    unknownServerWrites = client ? NULL : dbChannelRecord(channel);
+    judgePut(message, channel, client ? client : &unknown);
 }
 
 /* asTrapWrite calls this in the servers' threads, under its lock. After a write-notify the second call (after = 1)
- * comes in another thread. "serverSpecific" depends on the server; both servers that we know pass a dbChannel. */
+ * comes in another thread. "serverSpecific" depends on the server; those of Base and QSRV pass a dbChannel. */
 static void onTrappedWrite(asTrapWriteMessage *message, int after)
 {
     dbChannel *channel = message->serverSpecific;
-    const ebpfMonAccessClient *client;
 
-    if (after) {
-        if (message->userPvt)
-            completeNote(message, channel);
+    if (!ebpfMonJudgeHasGroup(dbChannelRecord(channel)->asg))
+        return;
+    if (!after) {
+        beginPut(message, channel);
         return;
     }
-    client = ebpfMonAccessClientHere();
-    if (client && ebpfMonJudgeHasGroup(dbChannelRecord(channel)->asg))
-        judgePut(message, channel, client);
-}
-
-/* Registers the listener of asTrapWrite. Call this once, before a server starts. */
-static void initGuardedPuts(void)
-{
-    guarded.lock = epicsMutexMustCreate();
-    for (unsigned i = 0; i < NOTES; i++)
-        ellAdd(&guarded.unused, &guarded.note[i].node);
-    asTrapWriteRegisterListener(onTrappedWrite);
+    unknownServerWrites = NULL;
+    cleanUp(message, dbChannelRecord(channel), message->userPvt);
+    if (message->userPvt)
+        completeNote(message->userPvt, channel);
 }
 
 void ebpfMonGuardedPutsSetSink(void (*noted)(void *arg), void *arg)
 {
-    if (!guarded.lock)
+    if (!guard.lock)
         return;
-    epicsMutexMustLock(guarded.lock);
-    guarded.noted = noted;
-    guarded.notedArg = arg;
-    epicsMutexUnlock(guarded.lock);
+    epicsMutexMustLock(guard.lock);
+    guard.noted = noted;
+    guard.notedArg = arg;
+    epicsMutexUnlock(guard.lock);
 }
 
 int ebpfMonGuardedPutsTake(ebpfMonGuardedPut *put)
 {
     putNote *note;
 
-    if (!guarded.lock)
+    if (!guard.lock)
         return 0;
-    epicsMutexMustLock(guarded.lock);
-    note = (putNote *)ellGet(&guarded.complete);
+    epicsMutexMustLock(guard.lock);
+    note = (putNote *)ellGet(&guard.complete);
     if (note) {
         *put = note->put;
-        ellAdd(&guarded.unused, &note->node);
+        ellAdd(&guard.unused, &note->node);
     }
-    epicsMutexUnlock(guarded.lock);
+    epicsMutexUnlock(guard.lock);
     return note != NULL;
 }
 
@@ -379,35 +505,16 @@ unsigned ebpfMonGuardedPutsTakeLost(void)
 {
     unsigned lost;
 
-    if (!guarded.lock)
+    if (!guard.lock)
         return 0;
-    epicsMutexMustLock(guarded.lock);
-    lost = guarded.lost;
-    guarded.lost = 0;
-    epicsMutexUnlock(guarded.lock);
+    epicsMutexMustLock(guard.lock);
+    lost = guard.lost;
+    guard.lost = 0;
+    epicsMutexUnlock(guard.lock);
     return lost;
 }
 
 /* --- the guard --- */
-
-/* A guarded record. Its probe is a client of access security without names. It is the first client of the record. So
- * whenever access security reads its file, it computes the rights of the probe before those of all other clients. */
-typedef struct guardedRecord {
-    struct guardedRecord *next;
-    dbCommon   *record;
-    ASCLIENTPVT probe;
-    int         isClosed; /* we have set DISP */
-} guardedRecord;
-
-/* One per process, because Base calls the guard without a context. */
-static struct {
-    int              isStarted;
-    guardedRecord   *records;  /* fixed by ebpfMonGuardStart */
-    unsigned         count;
-    int              isBuiltIn;   /* there is no file, so we began access security */
-    size_t           builtInRead; /* bytes of our text that asInitialize has read; it passes no context */
-    const char      *whyClosed; /* why some records are closed; NULL: none is */
-} guard;
 
 int ebpfMonGuardHasPv(const char *name)
 {
@@ -416,156 +523,100 @@ int ebpfMonGuardHasPv(const char *name)
     return !dbNameToAddr(name, &addr) && ebpfMonJudgeHasGroup(addr.precord->asg);
 }
 
-static void closeRecord(guardedRecord *g, const char *why)
-{
-    if (guard.whyClosed != why)
-        errlogSevPrintf(errlogMajor, "ebpfMon: clients cannot write to the monitor's PVs: %s\n", why);
-    guard.whyClosed = why;
-    if (!g->record->disp)
-        g->isClosed = 1;
-    g->record->disp = TRUE;
-}
-
-static void openRecord(guardedRecord *g)
-{
-    if (g->isClosed)
-        g->record->disp = FALSE;
-    g->isClosed = 0;
-}
-
-/* Gives asInitialize our text in place of a file. Everybody may write to records that are not guarded, as without
- * access security. */
-static int readBuiltIn(char *buf, int size)
-{
-    static const char text[] = "ASG(DEFAULT) { RULE(1, WRITE) }\n"
-                               "ASG(" EBPFMON_ASG_RO ") { RULE(1, READ, TRAPWRITE) }\n"
-                               "ASG(" EBPFMON_ASG ") { RULE(1, READ, TRAPWRITE) RULE(0, WRITE, TRAPWRITE) }\n";
-    size_t n = sizeof(text) - 1 - guard.builtInRead;
-
-    if (n > (size_t)size)
-        n = (size_t)size;
-    memcpy(buf, text + guard.builtInRead, n);
-    guard.builtInRead += n;
-    return (int)n;
-}
-
 static void changeGroup(dbCommon *record)
 {
     asChangeGroup(&record->asp, record->asg);
 }
 
-/* Begins access security with our text. asInit does this only for a file, so this function does what asInitCommon and
- * asDbAddRecords (asDbLib.c) do. */
-static void beginAccessSecurity(void)
+/* Calls see(record) for each record of the database. */
+static void forEachRecord(void (*see)(dbCommon *record))
 {
     DBENTRY entry;
 
-    guard.builtInRead = 0;
-    if (asInitialize(readBuiltIn))
-        return;
-    guard.isBuiltIn = 1;
-    dbSpcAsRegisterCallback(changeGroup);
     dbInitEntry(pdbbase, &entry);
     for (long type = dbFirstRecordType(&entry); !type; type = dbNextRecordType(&entry))
-        for (long status = dbFirstRecord(&entry); !status; status = dbNextRecord(&entry)) {
-            dbCommon *record = entry.precnode->precord;
-
-            if (!record->asp && !asAddMember(&record->asp, record->asg))
-                asPutMemberPvt(record->asp, record);
-        }
+        for (long status = dbFirstRecord(&entry); !status; status = dbNextRecord(&entry))
+            if (!dbIsAlias(&entry))
+                see(entry.precnode->precord);
     dbFinishEntry(&entry);
 }
 
-/* Access security calls this under its lock whenever it has computed the rights of the probe. So the call comes each
- * time after its file was read, and before it computes the rights of any other client of this record. */
-static void onProbe(ASCLIENTPVT probe, asClientStatus status)
+static void addMember(dbCommon *record)
 {
-    const ASGMEMBER *member = probe->pasgMember;
-    guardedRecord *g = probe->userPvt;
-
-    (void)status;
-    probe->access = (asAccessRights)-1; /* asLib calls us only if the rights change; these differ from all real ones */
-    if (!ebpfMonJudgeHasGroup(member->pasg->name)) {
-        closeRecord(g, "the access security file has no group EBPFMON or EBPFMON_RO: copy both from the file "
-                    "ebpfMon.acf of the monitor, then call asInit");
-        return;
-    }
-    for (ASGRULE *rule = (ASGRULE *)ellFirst(&member->pasg->ruleList); rule; rule = (ASGRULE *)ellNext(&rule->node)) {
-        if (rule->access == asWRITE)
-            rule->level = 0;
-        rule->trapMask = AS_TRAP_WRITE;
-    }
-    guard.whyClosed = NULL;
-    openRecord(g);
+    if (!record->asp && !asAddMember(&record->asp, record->asg))
+        asPutMemberPvt(record->asp, record);
 }
 
-static void addRecord(dbCommon *record)
+/* Begins access security without a file. Everybody may write to records that are not guarded, as without access
+ * security. asInit does this only for a file, so this does what asInitCommon (asDbLib.c) does. */
+static void beginAccessSecurity(void)
 {
-    guardedRecord *g = calloc(1, sizeof(*g));
-
-    if (!g) {
-        errlogSevPrintf(errlogFatal, "ebpfMon: out of memory: clients cannot write to %s. Free memory on this host, "
-                        "then restart the monitor\n", record->name);
-        record->disp = TRUE;
+    if (asInitMem("ASG(DEFAULT) { RULE(1, WRITE) }\n"
+                  "ASG(" EBPFMON_ASG_RO ") { RULE(1, READ, TRAPWRITE) }\n"
+                  "ASG(" EBPFMON_ASG ") { RULE(1, READ, TRAPWRITE) RULE(0, WRITE, TRAPWRITE) }\n", NULL))
         return;
+    guard.isBuiltIn = 1;
+    dbSpcAsRegisterCallback(changeGroup);
+    forEachRecord(addMember);
+}
+
+static void guardRecord(dbCommon *record)
+{
+    static char noHost[1]; /* not a literal: asAddClient writes the host in small letters, into this memory */
+    control *c = findControl(record);
+
+    if (c)
+        keepValue(c); /* as autosave has restored it */
+    else if (strcmp(record->asg, EBPFMON_ASG) == 0) {
+        errlogSevPrintf(errlogMajor, "ebpfMon: clients cannot write to %s: it has no device support that judges them. "
+                        "Give it another ASG\n", record->name);
+        record->disp = TRUE;
     }
-    g->record = record;
-    g->next = guard.records;
-    guard.records = g;
-    guard.count++;
-    if (!asActive) {
-        closeRecord(g, "access security did not begin: add asSetFilename with the path of ebpfMon.acf to st.cmd before "
-                    "iocInit, then restart the monitor");
-    } else if (!isAddClientInForce()) {
-        closeRecord(g, "servers do not call the asAddClient of ebpfMon: link this IOC with shared libraries, and "
-                    "ebpfMon before EPICS Base");
-    } else if (addClientNobody(&g->probe, record->asp)) {
-        closeRecord(g, "asAddClient of EPICS Base failed: restart the monitor; if this remains, please report it");
-    } else {
-        asPutClientPvt(g->probe, g);
-        asRegisterClientCallback(g->probe, onProbe);
+    for (int i = 0; i < 2; i++) {
+        rulesProbe *p = &guard.probe[i];
+
+        if (!p->client && record->asp && strcmp(record->asg, p->group) == 0 &&
+            !asAddClient(&p->client, record->asp, 1, "", noHost))
+            asPutClientPvt(p->client, p);
     }
 }
 
 void ebpfMonGuardInit(void)
 {
     ebpfMonJudgeInit();
-    initGuardedPuts();
+    guard.lock = epicsMutexMustCreate();
+    for (unsigned i = 0; i < NOTES; i++)
+        ellAdd(&guard.unused, &guard.note[i].node);
+    asTrapWriteRegisterListener(onTrappedWrite);
 }
 
 void ebpfMonGuardStart(void)
 {
-    DBENTRY entry;
-
     if (guard.isStarted)
         return;
     guard.isStarted = 1;
     ebpfMonJudgeFix(1);
     if (!asActive)
         beginAccessSecurity();
-    dbInitEntry(pdbbase, &entry);
-    for (long type = dbFirstRecordType(&entry); !type; type = dbNextRecordType(&entry))
-        for (long status = dbFirstRecord(&entry); !status; status = dbNextRecord(&entry)) {
-            dbCommon *record = entry.precnode->precord;
-
-            if (!dbIsAlias(&entry) && ebpfMonJudgeHasGroup(record->asg))
-                addRecord(record);
-        }
-    dbFinishEntry(&entry);
+    forEachRecord(guardRecord);
+    getFault(); /* says what is wrong */
 }
 
 void ebpfMonGuardStop(void)
 {
     if (pasbase) /* the process ends: iocShutdown of Base leaves the database and the servers as they are */
         return;
-    while (guard.records) {
-        guardedRecord *next = guard.records->next;
+    while (guard.controls) {
+        control *next = guard.controls->next;
 
-        free(guard.records);
-        guard.records = next;
+        free(guard.controls->kept);
+        free(guard.controls);
+        guard.controls = next;
     }
-    guard.count = 0;
-    guard.whyClosed = NULL;
+    for (int i = 0; i < 2; i++) {
+        guard.probe[i].client = NULL;
+        guard.probe[i].fault = NULL;
+    }
     guard.isStarted = 0;
     ebpfMonJudgeFix(0);
     if (guard.isBuiltIn)
@@ -575,12 +626,16 @@ void ebpfMonGuardStop(void)
 
 void ebpfMonGuardReport(int level)
 {
+    const char *fault = getFault();
     char text[1024];
+    unsigned count = 0;
 
     ebpfMonOperatorsFormat(ebpfMonJudgeGetOperators(), text, sizeof(text));
     printf("operators: %s\n", text);
-    if (guard.whyClosed)
-        printf("closed for all clients: %s\n", guard.whyClosed);
+    if (fault)
+        printf("closed for all clients: %s\n", fault);
+    for (const control *c = guard.controls; c; c = c->next)
+        count++;
     if (level > 0)
-        printf("guarded records: %u\n", guard.count);
+        printf("records that control the monitor: %u\n", count);
 }

@@ -3,50 +3,50 @@
  * Guards the monitor's own PVs. A client may write to them only if its user or its host is an operator (operators.h).
  * The kernel says which user that is; the name that the client claims does not count.
  *
- * The guarded records are all records of this process in the access security groups EBPFMON and EBPFMON_RO. A put from
- * inside the process (shell, links, autosave, other threads) does not go through a server, and is not judged.
+ * The access security file lets everybody write values in the group EBPFMON, because a CA client that is told "no
+ * write access" sends no put, and then there is nothing to log. So what is written reaches the record. But the record's
+ * device support applies a value only if the guard accepts it: servers make a put in the thread of its client, which
+ * processes the record; any other value comes from inside (shell, links, autosave, other threads) and is accepted. The
+ * guard sets a refused value back while the record is still locked, so nobody reads it. Exception: a client of PVA that
+ * wants no processing (process=false). Its value, refused or not, can be read until the put ends, and is not applied.
  *
- * A put is refused before it reaches the record:
- * - CA: asTrapWrite calls our listener in the thread of the connection. The listener makes the channel
- *   of this client read-only. Then dbPut returns S_db_noMod, and the client gets ECA_PUTFAIL. The CA server gives every
- *   client write access, because a client library that is told "no write access" sends no put, and then there is
- *   nothing to log.
- * - PVA: the channels of the connection get no write access. The client gets "Put not permitted".
- *
- * The access security file (asSetFilename) can refuse more clients, but cannot allow any that is refused here. Whatever
- * the file says, in both groups a rule that grants WRITE grants it at level 0 only, that is, for values, and all writes
- * are trapped. Without a file, access security begins with both groups, and refuses nothing else. If the file lacks
- * these groups, clients cannot write to the records (DISP).
+ * The configuration of the records, and the group EBPFMON_RO, are guarded by access security alone: nobody may write.
+ * If the file grants more, or has not the groups, no value is accepted until it is corrected.
  *
  * One guard per process, because Base calls it without a context.
  */
 #ifndef EBPFMON_GUARD_H
 #define EBPFMON_GUARD_H
 
-#include <asLib.h>
 #include <epicsTime.h>
 #include <stdint.h>
 #include "access/client.h"
 #include "access/operators.h"
 
+/* --- records that control the monitor; for their device support ---
+ *
+ * All of these: the caller holds the lock of the record. */
+
+struct dbCommon;
+
+/* Call it in init_record. 0, or a status for Base. */
+long ebpfMonGuardAdd(struct dbCommon *prec);
+
+/* Call it first in the function that writes. Nonzero: apply the value. 0: the value, its alarm and its time are those
+ * of before; apply nothing, and return EBPFMON_GUARD_REFUSED, so that the client is told. */
+int ebpfMonGuardAccepts(struct dbCommon *prec);
+#define EBPFMON_GUARD_REFUSED S_db_noMod
+
+/* A value from inside, which the record has without processing, is accepted. Sets its time. */
+void ebpfMonGuardKeep(struct dbCommon *prec);
+
+/* Call it before a value is read by another way. Nonzero: it was not accepted, and was set back. */
+int ebpfMonGuardSetBack(struct dbCommon *prec);
+
 /* --- puts ---
  *
- * Judges the puts of clients to guarded records, and notes each put, because the monitor logs all of them. The servers'
- * threads note the puts; the monitor's event thread takes the notes.
- *
- * If a put of a CA client is refused, its channel becomes read-only. The dbAddr in the channel belongs to this channel
- * alone, because rsrv makes a dbChannel for each channel. It gets a copy of its field description with two changes:
- * - dbPut calls a special() that refuses before anything is written, also if another thread makes the put of a
- *   put-callback.
- * - No put to the field processes the record. dbProcessNotify would process it even after dbPut has failed
- *   (db_put_process).
- *
- * All else is as before, so the client can go on reading. The channel stays read-only, because the owner of a
- * connection does not change.
- *
- * The special SPC_NOMOD would be simpler. But then rsrvCheckPut refuses the next put before it calls asTrapWrite, and
- * the monitor does not log this put.
- */
+ * Notes the puts of clients to guarded records, because the monitor logs all of them. The servers' threads note the
+ * puts; the monitor's event thread takes the notes. */
 
 typedef struct {
     epicsTimeStamp time;
@@ -83,8 +83,7 @@ unsigned ebpfMonGuardedPutsTakeLost(void);
 void ebpfMonGuardInit(void);
 
 /* Guards the records of the database. Call this after access security was initialised (initHookAfterScanInit), and
- * before the servers run. From now on the operators cannot be changed. If a record cannot be guarded, clients cannot
- * write to it, and the error log says why. */
+ * before the servers run. From now on the operators cannot be changed. */
 void ebpfMonGuardStart(void);
 
 /* Forgets the records. Call this after the database was freed (initHookAfterShutdown). In tests another database
@@ -94,8 +93,7 @@ void ebpfMonGuardStop(void);
 /* Nonzero: this PV of this process (RECORD or RECORD.FIELD) is guarded. Any thread, after iocInit. */
 int ebpfMonGuardHasPv(const char *name);
 
-/* Prints to stdout who may write, and why records are closed, if any are. "level" above 0: also how many are
- * guarded. */
+/* Prints to stdout who may write, and why nobody may, if so. "level" above 0: also how many records it guards. */
 void ebpfMonGuardReport(int level);
 
 #endif

@@ -1,27 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Device support of commands and choices of an operator, DTYP "ebpfMon": bo "@LOST_RESET", "@IOC_GONE_ACK",
- * "@LOG_ROTATE", "@PUT_BAD_ACK", "@RULES_LOAD"; lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV". */
+ * "@LOG_ROTATE", "@PUT_BAD_ACK", "@RULES_LOAD"; lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV".
+ * DTYP "ebpfMon filter": ao, longout, mbbo and lso for the inputs of the filter, which OUT processes. */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <string.h>
 
 #include <alarm.h>
+#include <aoRecord.h>
 #include <boRecord.h>
 #include <dbAccess.h>
 #include <devSup.h>
 #include <epicsExport.h>
 #include <errlog.h>
 #include <link.h>
+#include <longoutRecord.h>
 #include <lsoRecord.h>
+#include <mbboRecord.h>
 #include <recGbl.h>
 
+#include "access/guard.h"
 #include "model/filter.h"
 #include "model/published.h"
 #include "model/ops.h"
 #include "rules/rules.h"
 
-#define DONE_NO_CONVERT 2 /* bo: do not set VAL from RVAL */
+#define DONE_NO_CONVERT 2 /* ao, bo, mbbo: do not set VAL from RVAL */
 
 static int isCommand(dbCommon *prec, const char *name)
 {
@@ -89,8 +94,10 @@ static long initBo(dbCommon *prec)
 {
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
         if (isCommand(prec, commands[i].name)) {
+            long status = ebpfMonGuardAdd(prec);
+
             prec->dpvt = (void *)&commands[i];
-            return DONE_NO_CONVERT;
+            return status ? status : DONE_NO_CONVERT;
         }
     }
     return refuseName(prec, "\"@LOST_RESET\", \"@IOC_GONE_ACK\", \"@LOG_ROTATE\", \"@PUT_BAD_ACK\" or \"@RULES_LOAD\"");
@@ -100,6 +107,8 @@ static long writeBo(boRecord *prec)
 {
     const struct command *command = prec->dpvt;
 
+    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+        return EBPFMON_GUARD_REFUSED;
     if (command && prec->val) /* 0: the field HIGH has set the button back */
         command->act(prec);
     return 0;
@@ -136,7 +145,7 @@ static long initLso(dbCommon *prec)
     for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
         if (isCommand(prec, selections[i].name)) {
             prec->dpvt = (void *)&selections[i];
-            return 0;
+            return ebpfMonGuardAdd(prec);
         }
     }
     return refuseName(prec, "\"@CHAIN_HIST_ROOT\", \"@CLIENT_FILTER_IOC\" or \"@CLIENT_FILTER_PV\"");
@@ -148,6 +157,8 @@ static long writeLso(lsoRecord *prec)
     char pattern[EBPFMON_PATTERN_SIZE], why[240];
     char message[sizeof(prec->amsg) - 1]; /* recGblSetSevrVMsg (recGbl.c) takes no more */
 
+    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+        return EBPFMON_GUARD_REFUSED;
     if (strlen(prec->val) >= EBPFMON_NAME_SIZE) {
         recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "name or pattern has more than %d characters",
                          EBPFMON_NAME_SIZE - 1);
@@ -164,6 +175,51 @@ static long writeLso(lsoRecord *prec)
     return 0;
 }
 
+static long initFilterNumber(dbCommon *prec)
+{
+    long status = ebpfMonGuardAdd(prec);
+
+    return status ? status : DONE_NO_CONVERT;
+}
+
+static long acceptFilterInput(dbCommon *prec, DBLINK *out)
+{
+    epicsUInt8 one = 1;
+
+    return ebpfMonGuardAccepts(prec) ? dbPutLink(out, DBR_UCHAR, &one, 1) : EBPFMON_GUARD_REFUSED;
+}
+
+static long writeFilterAo(aoRecord *prec)
+{
+    long status = acceptFilterInput((dbCommon *)prec, &prec->out);
+
+    prec->oval = prec->pval = prec->val; /* if the value was set back */
+    return status;
+}
+
+static long writeFilterLongout(longoutRecord *prec)
+{
+    return acceptFilterInput((dbCommon *)prec, &prec->out);
+}
+
+static long writeFilterMbbo(mbboRecord *prec)
+{
+    return acceptFilterInput((dbCommon *)prec, &prec->out);
+}
+
+static long writeFilterLso(lsoRecord *prec)
+{
+    return acceptFilterInput((dbCommon *)prec, &prec->out);
+}
+
+aodset devEbpfMonFilterAo = {{6, NULL, NULL, initFilterNumber, NULL}, writeFilterAo, NULL};
+longoutdset devEbpfMonFilterLongout = {{5, NULL, NULL, ebpfMonGuardAdd, NULL}, writeFilterLongout};
+mbbodset devEbpfMonFilterMbbo = {{5, NULL, NULL, initFilterNumber, NULL}, writeFilterMbbo};
+lsodset devEbpfMonFilterLso = {{5, NULL, NULL, ebpfMonGuardAdd, NULL}, writeFilterLso};
+epicsExportAddress(dset, devEbpfMonFilterAo);
+epicsExportAddress(dset, devEbpfMonFilterLongout);
+epicsExportAddress(dset, devEbpfMonFilterMbbo);
+epicsExportAddress(dset, devEbpfMonFilterLso);
 bodset devEbpfMonBo = {{5, NULL, NULL, initBo, NULL}, writeBo};
 lsodset devEbpfMonLso = {{5, NULL, NULL, initLso, NULL}, writeLso};
 epicsExportAddress(dset, devEbpfMonBo);

@@ -14,6 +14,7 @@
 #include <epicsStdlib.h>
 #include <recGbl.h>
 
+#include "access/guard.h"
 #include "record/filterInputs.h"
 
 #define PATTERNS 5
@@ -178,7 +179,7 @@ static void stampSource(const DBADDR *source)
     dbCommon *prec = source->precord;
 
     prec->udf = FALSE;
-    recGblGetTimeStamp(prec);
+    ebpfMonGuardKeep(prec);
     db_post_events(prec, source->pfield, recGblResetAlarms(prec) | DBE_VALUE | DBE_LOG);
 }
 
@@ -196,6 +197,20 @@ static void writeSource(const aSubRecord *prec, int in, short type, const void *
     else
         dbPut(&source, DBR_STRING, value, 1);
     stampSource(&source);
+}
+
+void ebpfMonFilterCheckInputs(aSubRecord *prec)
+{
+    for (int in = 0; in < EBPFMON_FILTER_INPUTS; in++) {
+        DBLINK *link = &(&prec->inpa)[in];
+        long count = (&prec->noa)[in];
+        DBADDR source;
+
+        if (link->type == DB_LINK && !dbNameToAddr(link->value.pv_link.pvname, &source) &&
+            ebpfMonGuardSetBack(source.precord) &&
+            !dbGetLink(link, (&prec->fta)[in], (&prec->a)[in], NULL, &count))
+            (&prec->nea)[in] = (epicsUInt32)count;
+    }
 }
 
 /* A record that has not processed has the time stamp 0. Archivers drop it, because it is before the EPICS epoch. */

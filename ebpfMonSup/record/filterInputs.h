@@ -20,6 +20,10 @@ int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned input, const char *value,
 /* Copies the inputs with a set bit from another filter. Any thread. */
 void ebpfMonFilterCopyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned inputs);
 
+/* Sets back what a client has written to a source record without processing it, and gets these inputs again. The caller
+ * holds the lock of the record; its lock set has the source records, too. */
+void ebpfMonFilterCheckInputs(struct aSubRecord *prec);
+
 /* Reads all inputs of the record. 0, or -1: "why" says what is wrong. The caller holds the lock of the record. */
 int ebpfMonFilterReadInputs(const struct aSubRecord *prec, ebpfMonFilter *filter, char *why, size_t size);
 

@@ -139,6 +139,7 @@ static long setFilter(aSubRecord *prec)
     char why[TEXT_SIZE];
     long status = 0;
 
+    ebpfMonFilterCheckInputs(prec);
     ebpfMonFilterStampInputs(prec); /* now, because autosave has restored the source records before */
     if (byCommand != EBPFMON_FILTER_ALL)
         status = ebpfMonFilterReadInputs(prec, &filter, why, sizeof(why));

@@ -11,6 +11,8 @@ KIND: ca       a put without callback
       libca    by EPICS' CA library
       pva      by PV Access
       pvatcp   the same without a search by UDP
+      pvaquiet as pva; the put is not to process the record
+      pvablock as pva, with callback
 
 CLAIM is the user name that the client sends. libca and pva send the name of their own user. To claim "root" they run in
 their own user namespace, as "unshare -Ur caput" does. PORT is the port of the CA server.
@@ -51,7 +53,8 @@ def put_by_pva(kind, port, name, value, address):
         {"EPICS_PVA_ADDR_LIST": f"{address}:{port + 2000}"}
     context = Context("pva", conf={**conf, "EPICS_PVA_AUTO_ADDR_LIST": "NO"}, useenv=False)
     try:
-        context.put(name, value, timeout=10)
+        how = {"pvaquiet": {"process": "false"}, "pvablock": {"wait": True}}.get(kind, {})
+        context.put(name, value, timeout=10, **how)
         print("ok")
     except RemoteError as e:
         print("refused", e)
@@ -97,9 +100,9 @@ def put_as(kind, uid, claim, port, name, value, address):
     if uid:
         os.setgid(uid)
         os.setuid(uid)
-    if kind == "libca" or (kind == "pva" and claim == "root" and uid):
+    if kind == "libca" or (kind.startswith("pva") and claim == "root" and uid):
         become_root_of_a_namespace(uid)
-    if kind in ("pva", "pvatcp"):
+    if kind.startswith("pva"):
         put_by_pva(kind, port, name, value, address)
     elif kind == "libca":
         put_by_libca(epics, name, value)
