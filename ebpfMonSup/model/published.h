@@ -518,6 +518,7 @@ typedef struct ebpfMonPublished {
     char     ownMessage[256];
     int      isMeasured; /* nonzero: since the start, one second of all IOCs was published, so rates, costs and loads
                           * are known */
+    char     operators[512];   /* who may write to the control PVs; set once, before records process */
     char     stuck[200];       /* names of threads that make no progress; empty: none */
     ebpfMonHostValues       host;
     ebpfMonLossValues       losses;

@@ -16,6 +16,7 @@
 #include "access/guard.h"
 #include "common/serviceManager.h"
 #include "model/ops.h"
+#include "model/published.h"
 #include "module/modules.h"
 #include "record/filterSub.h"
 #include "record/pvScan.h"
@@ -61,12 +62,24 @@ static long reportDriver(int level)
 static drvet drvEbpfMon = {2, reportDriver, initDriver};
 epicsExportAddress(drvet, drvEbpfMon);
 
+static void guardRecords(void)
+{
+    char text[sizeof(((ebpfMonPublished *)0)->operators)];
+    ebpfMonPublished *published;
+
+    ebpfMonGuardStart();
+    ebpfMonOperatorsFormat(ebpfMonJudgeGetOperators(), text, sizeof(text));
+    published = ebpfMonPublishedLock();
+    memcpy(published->operators, text, sizeof(text));
+    ebpfMonPublishedUnlock();
+}
+
 static void initHook(initHookState state)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
 
     if (state == initHookAfterScanInit) {
-        ebpfMonGuardStart(); /* access security has read its file, and no server runs yet */
+        guardRecords(); /* access security has read its file, and no server runs yet */
     } else if (state == initHookAfterIocBuilt) {
         if (tables)
             ebpfMonTablesServe(tables);

@@ -30,6 +30,7 @@ static const ebpfMonPv table[] = {
     /* The monitor itself. */
     {"STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(state), 1},
     {"STATE_MSG", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(stateMessage), 1},
+    {"OPERATORS", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(operators), 1},
     {"HOST_STATUS", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(host.status)},
     {"HOST_STATUS_MSG", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(host.text)},
     {"LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(losses.count)},

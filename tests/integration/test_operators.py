@@ -255,6 +255,7 @@ def test_only_values(monitor):
 # --- the commands ----------------------------------------------------------------------------------------
 def test_commands(monitor):
     assert any("operators: users root, 4711; other hosts none" in l for l in monitor.command("ebpfMonOperators"))
+    assert monitor.text("OPERATORS") == "users root, 4711; other hosts none"
     assert any("before iocInit" in l for l in monitor.command('ebpfMonOperators "nobody"'))
     assert any("operators: users" in l for l in monitor.command("dbior drvEbpfMon"))
     check = monitor.command("help ebpfMonOperatorHosts")

@@ -5,7 +5,10 @@
 #include <string.h>
 
 #include <epicsAtomic.h>
+#include <asDbLib.h>
+#include <asLib.h>
 #include <dbAccess.h>
+#include <dbChannel.h>
 #include <dbUnitTest.h>
 #include <epicsThread.h>
 #include <epicsTime.h>
@@ -98,6 +101,38 @@ static void testFilterByScan(void)
     testOk(fakeMonitor.inForce.slowUs == 20000 && fakeMonitor.inForce.budget == 0.5,
            "both are in force: slow limit %g, budget %g", fakeMonitor.inForce.slowUs, fakeMonitor.inForce.budget);
     expect("T:FILTER.PACT", "0");
+}
+
+/* A put of a server that nobody knows: the guard cannot tell whose it is. */
+static void testUnknownServer(void)
+{
+    static char user[] = "root", host[] = "localhost";
+    dbChannel *channel = dbChannelCreate("T:FILTER_BUDGET");
+    double before = fakeMonitor.inForce.budget, value = before + 1;
+    ASCLIENTPVT client = NULL;
+    void *put;
+
+    testDiag("access: a server that is neither rsrv nor QSRV");
+    if (!channel || dbChannelOpen(channel) ||
+        asAddClient(&client, asDbGetMemberPvt(channel), asDbGetAsl(channel), user, host))
+        testAbort("no client of access security");
+    testOk(asCheckPut(client), "access security lets everybody write values");
+    put = asTrapWriteWithData(client, user, host, channel, DBR_DOUBLE, 1, &value);
+    testOk(put && dbChannelPutField(channel, DBR_DOUBLE, &value, 1) == S_db_noMod, "it is refused");
+    asTrapWriteAfter(put);
+    testdbGetFieldEqual("T:FILTER_BUDGET", DBR_DOUBLE, before);
+    testOk1(fakeMonitor.inForce.budget == before);
+    put = asTrapWriteWithData(client, user, host, channel, DBR_DOUBLE, 1, &value);
+    dbScanLock(dbChannelRecord(channel));
+    testOk1(dbChannelPut(channel, DBR_DOUBLE, &value, 1) == 0); /* without processing */
+    dbScanUnlock(dbChannelRecord(channel));
+    testdbGetFieldEqual("T:FILTER_BUDGET", DBR_DOUBLE, value);
+    asTrapWriteAfter(put);
+    testdbGetFieldEqual("T:FILTER_BUDGET", DBR_DOUBLE, before);
+    testOk(dbChannelPutField(channel, DBR_DOUBLE, &value, 1) == 0, "what comes from inside is accepted");
+    testdbGetFieldEqual("T:FILTER_BUDGET", DBR_DOUBLE, value);
+    asRemoveClient(&client);
+    dbChannelDelete(channel);
 }
 
 /* Longer than others: each put finds the filter that the one before has left. */
@@ -310,6 +345,7 @@ MAIN(testRecordCommands)
     testErrors();
     testLateFilter();
     testFilterByScan();
+    testUnknownServer();
     recordTestEnd();
     return testDone();
 }
