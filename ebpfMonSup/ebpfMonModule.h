@@ -138,6 +138,7 @@ typedef struct ebpfMonPv {
     int           always; /* nonzero: the value is also valid while the monitor does not run */
     int           gaps;   /* nonzero: a number that is not known of every row; NaN or less than 0 says that it is not */
     size_t        severity; /* 1 + offset in the row of an int, the least alarm severity of the PV; 0: there is none */
+    size_t        cause;  /* 1 + offset in the row of a text, the cause of an alarm (AMSG); 0: there is none */
 } ebpfMonPv;
 
 /* --- the module ------------------------------------------------------------------------------------------------ */

@@ -388,6 +388,8 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
 {
     const ebpfMonPublished *published = row; /* see hostRow */
 
+    if (pv->cause)
+        return (const char *)row + pv->cause - 1;
     if (pv->row != hostRow)
         return "";
     if (pv->offset == HOST(losses.count))

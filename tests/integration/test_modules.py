@@ -18,7 +18,7 @@ class ExampleMonitor(Monitor):
         path = super().script()
         text = path.read_text().replace('"$(TOP)/dbd/ebpfMon.dbd"', f'"{FOLDER / "O.Common" / "exampleMonitor.dbd"}"')
         text = text.replace("ebpfMon_register", "exampleMonitor_register")
-        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMon(History|Inventory|Otlp|Queues|Subscriptions).db.*$", "", text)
+        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMon(History|Inventory|Otlp|Queues|Subscriptions|Waits).db.*$", "", text)
         text = re.sub(r"(?m)^dbLoadRecords .*ebpfMonDevice.db.*$",
                       f'dbLoadRecords "{FOLDER / "O.Common" / "exampleModule.db"}", "P={self.prefix}"', text)
         path.write_text(text)

@@ -64,7 +64,7 @@ def test_each_command_is_documented():
     for names, page in re.findall(r"\[(`ebpfMon[^\]]*)\]\((\w+\.md)#", REFERENCE):
         elsewhere.update((name, page) for name in re.findall(r"ebpfMon\w+", names))
     assert found and found <= heads | set(elsewhere), found - heads - set(elsewhere)
-    assert heads - {"ebpfMonHangLimit"} <= found
+    assert heads - {"ebpfMonHangLimit", "ebpfMonWaitLimit"} <= found
     for name, page in elsewhere.items():
         assert name in (USE / page).read_text(), (name, page)
 

@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsExport.h>
+#include <epicsMutex.h>
+#include <epicsThread.h>
+
+#include "common/clock.h"
+#include "common/text.h"
+#include "common/worker.h"
+#include "host/foreign.h"
+#include "usage/usage.h"
+#include "waits/waits.h"
+#include "watch/target.h"
+
+#define PERIOD      1.0  /* s */
+#define IOCS_MAX    256
+#define NOTES       256  /* puts that are kept, to find when one that waits began */
+#define LATE_NS     (3 * EBPFMON_SECOND_NS) /* a put may be published so late (put/pendingPuts.h, put/putJoin.h) */
+#define COST_NS     (10 * EBPFMON_SECOND_NS) /* the cost is a mean over this time */
+#define RECORD_NS   1000 /* that one record takes, until it is measured */
+#define QUIET_LOOKS 3
+#define TOLD_MAX    5    /* events of one look */
+
+/* A put that was published. */
+typedef struct {
+    uint64_t at;
+    char ioc[EBPFMON_IOCNAME_SIZE], pv[80], peer[24], who[128];
+} putNote;
+
+struct ebpfMonWaits {
+    const ebpfMonModule *module;
+    ebpfMonSharedWorker worker;
+    ebpfMonModuleCore core;
+    epicsMutexId lock;         /* guards the next three */
+    putNote  note[NOTES];
+    unsigned notes;            /* ever */
+    int      isSleeping;       /* the thread waits for longer than PERIOD: a put wakes it */
+    /* the thread's own: it reads the memory of IOCs, which may not answer, so it holds no lock */
+    ebpfMonIocWaits ioc[IOCS_MAX];
+    unsigned iocs;
+    double   recordNs;         /* CPU time that one record takes */
+    double   round;            /* s: in which all records are looked at */
+    unsigned quiet, told;
+    uint64_t cpu, costSince;   /* ns of CPU time since then */
+    ebpfMonWaitValues values;
+    ebpfMonWaitValues shown;   /* under the lock of the published values */
+};
+
+double ebpfMonWaitLimit = 5;
+epicsExportAddress(double, ebpfMonWaitLimit);
+
+ebpfMonWaits *ebpfMonWaitsNew(const ebpfMonModule *module)
+{
+    ebpfMonWaits *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    w->module = module;
+    w->lock = epicsMutexMustCreate();
+    w->recordNs = RECORD_NS;
+    ebpfMonSharedWorkerInit(&w->worker);
+    return w;
+}
+
+const ebpfMonWaitValues *ebpfMonWaitsGetValues(const ebpfMonWaits *w)
+{
+    return &w->shown;
+}
+
+static void addText(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
+
+static void addText(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text + used, size - used, format, ap);
+    va_end(ap);
+}
+
+/* --- when a put began, and whose it is -------------------------------------------------------------------------- */
+
+void ebpfMonWaitsAddPut(ebpfMonWaits *w, const ebpfMonModulePut *put)
+{
+    putNote *n;
+    int isSleeping;
+
+    if (put->isAutomatic)
+        return;
+    epicsMutexMustLock(w->lock);
+    n = &w->note[w->notes++ % NOTES];
+    n->at = put->at;
+    snprintf(n->ioc, sizeof(n->ioc), "%s", put->ioc);
+    snprintf(n->pv, sizeof(n->pv), "%s", put->pv);
+    snprintf(n->peer, sizeof(n->peer), "%s", put->peer);
+    snprintf(n->who, sizeof(n->who), "%s", put->who);
+    isSleeping = w->isSleeping;
+    w->isSleeping = 0;
+    epicsMutexUnlock(w->lock);
+    if (isSleeping)
+        ebpfMonSharedWorkerWake(&w->worker);
+}
+
+static int isNoteOf(const putNote *n, const ebpfMonIocWaits *ioc, const ebpfMonWaitingPut *put, uint64_t earliest)
+{
+    return n->at >= earliest && n->at <= put->since && strcmp(n->ioc, ioc->name) == 0 &&
+           strcmp(n->pv, put->field) == 0 && (!put->peer[0] || strcmp(n->peer, put->peer) == 0);
+}
+
+/* A put that was not there when its record was looked at before has begun since. If one put only can be meant, its time
+ * is exact; if all that can be meant are of one client, it is this one. */
+static void findBegin(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitingPut *put)
+{
+    uint64_t before = (uint64_t)((w->round + PERIOD) * 1e9), earliest = put->since > before ? put->since - before : 0;
+    const putNote *found = NULL;
+    int isOne = 1, isOneClient = 1;
+
+    if (ioc->rounds < 1)
+        return;
+    epicsMutexMustLock(w->lock);
+    for (unsigned i = 0; i < NOTES; i++) {
+        const putNote *n = &w->note[i];
+
+        if (!isNoteOf(n, ioc, put, earliest))
+            continue;
+        isOne &= !found || found->at == n->at;
+        isOneClient &= !found || strcmp(found->who, n->who) == 0;
+        found = n;
+    }
+    if (found && isOneClient && !put->who[0])
+        snprintf(put->who, sizeof(put->who), "%s", found->who);
+    if (found && isOne) {
+        put->since = found->at;
+        put->isExact = 1;
+    }
+    epicsMutexUnlock(w->lock);
+}
+
+/* The process of a client of Channel Access, as the look at the clients has found it. */
+static void findProcess(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitingPut *put)
+{
+    ebpfMonClientTable *table = ebpfMonUsageGetTable(w->core.usage);
+    const ebpfMonClientIoc *from;
+
+    ebpfMonClientTableLock(table);
+    for (unsigned n = 0; (from = ebpfMonClientTableGet(table, n)) != NULL; n++)
+        for (unsigned i = 0; from->id == ioc->id && from->clients && i < from->clients->clients; i++)
+            if (from->clients->client[i].at == put->client && from->facts[i].who.peerPid &&
+                strcmp(from->facts[i].who.peer, put->peer) == 0)
+                snprintf(put->process, sizeof(put->process), "%s (%u)", from->facts[i].who.command,
+                         from->facts[i].who.peerPid);
+    ebpfMonClientTableUnlock(table);
+}
+
+/* --- a look ----------------------------------------------------------------------------------------------------- */
+
+static ebpfMonIocWaits *findIoc(ebpfMonWaits *w, uint32_t id)
+{
+    for (unsigned i = 0; i < w->iocs; i++)
+        if (w->ioc[i].id == id)
+            return &w->ioc[i];
+    if (w->iocs == IOCS_MAX)
+        return NULL;
+    w->ioc[w->iocs] = (ebpfMonIocWaits){ .id = id };
+    return &w->ioc[w->iocs++];
+}
+
+static void takeIocs(ebpfMonWaits *w)
+{
+    unsigned kept = 0;
+
+    ebpfMonTargetsLock(w->core.targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(w->core.targets); t; t = t->next) {
+        int isWatched = !t->gone && t->running && t->cat && t->level > ebpfMonLevelOff;
+        ebpfMonIocWaits *ioc = isWatched ? findIoc(w, t->iocId) : NULL;
+
+        if (!ioc)
+            continue;
+        ioc->isSeen = 1;
+        ioc->pid = t->pid;
+        snprintf(ioc->name, sizeof(ioc->name), "%s", t->name);
+        if (ioc->cat != t->cat)
+            ebpfMonIocWaitsSetCatalogue(ioc, ebpfMonCatalogueHold(t->cat));
+    }
+    ebpfMonTargetsUnlock(w->core.targets);
+    for (unsigned i = 0; i < w->iocs; i++) {
+        if (!w->ioc[i].isSeen) {
+            ebpfMonIocWaitsClear(&w->ioc[i]);
+            continue;
+        }
+        w->ioc[kept] = w->ioc[i];
+        w->ioc[kept++].isSeen = 0;
+    }
+    w->iocs = kept;
+}
+
+static void lookAtIocs(ebpfMonWaits *w, uint64_t now)
+{
+    uint64_t before = ebpfMonForeignGetCpu();
+    uint64_t all = 0, looked = 0;
+    double share;
+
+    for (unsigned i = 0; i < w->iocs; i++)
+        all += w->ioc[i].cat->count;
+    share = all ? EBPFMON_WAITS_COST * PERIOD * 1e9 / (w->recordNs * (double)all) : 1;
+    if (share > 1)
+        share = 1;
+    w->round = PERIOD / share;
+    for (unsigned i = 0; i < w->iocs; i++) {
+        uint32_t count = (uint32_t)ceil(share * w->ioc[i].cat->count);
+
+        ebpfMonIocWaitsLook(&w->ioc[i], count, now);
+        looked += count;
+    }
+    if (looked)
+        w->recordNs = (3 * w->recordNs + (double)(ebpfMonForeignGetCpu() - before) / (double)looked) / 4;
+}
+
+/* --- what is published ------------------------------------------------------------------------------------------ */
+
+static double age(uint64_t since, uint64_t now)
+{
+    return floor((double)(now - since) / 1e9);
+}
+
+static int isLong(uint64_t since, uint64_t now)
+{
+    return (double)(now - since) / 1e9 >= ebpfMonWaitLimit;
+}
+
+static ebpfMonWaitRow *addRow(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, const char *kind, const char *pv,
+                              uint64_t since, int isExact, uint64_t now)
+{
+    ebpfMonWaitValues *v = &w->values;
+    epicsTimeStamp begin = ebpfMonClockWallTime(since);
+    ebpfMonWaitRow *row;
+    char at[16] = "?";
+
+    if (v->rows == EBPFMON_WAIT_ROWS)
+        return NULL;
+    row = &v->row[v->rows++];
+    epicsTimeToStrftime(at, sizeof(at), "%H:%M:%S", &begin);
+    snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
+    snprintf(row->kind, sizeof(row->kind), "%s", kind);
+    snprintf(row->pv, sizeof(row->pv), "%s", pv);
+    snprintf(row->since, sizeof(row->since), "%s%s", isExact ? "" : "before ", at);
+    row->seconds = age(since, now);
+    return row;
+}
+
+static void tellPut(ebpfMonWaits *w, const ebpfMonWaitRow *row, ebpfMonWaitingPut *put)
+{
+    char text[EBPFMON_MODULE_EVENT] = "";
+
+    if (put->isTold || w->told >= TOLD_MAX)
+        return;
+    addText(text, sizeof(text), "IOC %s: %s to %s by %s is under way since %s and waits for %s", row->ioc, row->kind,
+            row->pv, row->client[0] ? row->client : "a client that is not known", row->since, row->waits);
+    ebpfMonModuleAddEvent(text);
+    put->isTold = 1;
+    w->told++;
+}
+
+static void showPut(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonWaitingPut *put, uint64_t now)
+{
+    ebpfMonWaitValues *v = &w->values;
+    ebpfMonWaitRow *row;
+
+    if (put->hasWritten && !put->isExact && now - put->since < LATE_NS + (uint64_t)(ebpfMonWaitLimit * 1e9))
+        findBegin(w, ioc, put);
+    if (!isLong(put->since, now))
+        return;
+    if (put->client && !put->process[0])
+        findProcess(w, ioc, put);
+    v->puts++;
+    row = addRow(w, ioc, put->isProcess ? "process" : "put", put->pv, put->since, put->isExact, now);
+    if (!row)
+        return;
+    snprintf(row->client, sizeof(row->client), "%s%s%s", put->who, put->process[0] ? ", " : "", put->process);
+    ebpfMonIocWaitsDescribe(ioc, put, now, row->waits, sizeof(row->waits));
+    if (row->seconds >= v->putMax) {
+        v->putMax = row->seconds;
+        snprintf(v->putCause, sizeof(v->putCause), "%s waits for %s", put->pv,
+                 ebpfMonCatalogueName(ioc->cat, put->waitedCount ? put->waited[0] : put->record));
+    }
+    tellPut(w, row, put);
+}
+
+/* A record for which a put waits stands in the row of the put. */
+static int isWaitedFor(const ebpfMonIocWaits *ioc, const ebpfMonActiveRecord *r, uint64_t now)
+{
+    for (size_t i = 0; i < ioc->puts; i++)
+        for (uint32_t k = 0; k < ioc->put[i].waitedCount && k < EBPFMON_WAITED_MAX; k++)
+            if (ioc->put[i].waited[k] == r->record && isLong(ioc->put[i].since, now))
+                return 1;
+    return 0;
+}
+
+static void showActive(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r, uint64_t now)
+{
+    ebpfMonWaitRow *row;
+
+    if (!r->isActive || r->isUnsure || !isLong(r->since, now))
+        return;
+    w->values.actives++;
+    if (age(r->since, now) > w->values.activeMax)
+        w->values.activeMax = age(r->since, now);
+    if (isWaitedFor(ioc, r, now))
+        return;
+    row = addRow(w, ioc, "active", ebpfMonCatalogueName(ioc->cat, r->record), r->since, 0, now);
+    if (row)
+        ebpfMonIocWaitsDescribeRecord(ioc, r, now, row->waits, sizeof(row->waits));
+}
+
+static int compareRows(const void *left, const void *right)
+{
+    const ebpfMonWaitRow *l = left, *r = right;
+    int isPut = r->kind[0] == 'p', isOtherPut = l->kind[0] == 'p';
+
+    if (isPut != isOtherPut)
+        return isPut - isOtherPut;
+    if (l->seconds != r->seconds)
+        return l->seconds < r->seconds ? 1 : -1;
+    return strcmp(l->pv, r->pv);
+}
+
+static void describeState(ebpfMonWaits *w)
+{
+    ebpfMonWaitValues *v = &w->values;
+    uint64_t records = 0;
+
+    for (unsigned i = 0; i < w->iocs; i++) {
+        if (!w->ioc[i].isRead) {
+            snprintf(v->state, sizeof(v->state), "IOC %s: its records cannot be read now", w->ioc[i].name);
+            return;
+        }
+        records += w->ioc[i].cat->count;
+    }
+    snprintf(v->state, sizeof(v->state), "looks at %llu records of %u IOCs, at each every %.0f s",
+             (unsigned long long)records, w->iocs, ceil(w->round));
+}
+
+static void makeText(ebpfMonWaitValues *v)
+{
+    for (unsigned i = 0; i < v->rows; i++) {
+        const ebpfMonWaitRow *r = &v->row[i];
+
+        addText(v->text, sizeof(v->text), "%s %s%s%s in %s since %s: %s%s\n", r->kind, r->pv,
+                r->client[0] ? " by " : "", r->client, r->ioc, r->since, r->kind[0] == 'p' ? "waits for " : "",
+                r->waits);
+    }
+}
+
+static void makeValues(ebpfMonWaits *w, uint64_t now)
+{
+    ebpfMonWaitValues *v = &w->values;
+    double cost = v->cost;
+
+    memset(v, 0, sizeof(*v));
+    v->cost = cost;
+    w->told = 0;
+    for (unsigned i = 0; i < w->iocs; i++) {
+        ebpfMonIocWaits *ioc = &w->ioc[i];
+
+        for (size_t k = 0; ioc->isRead && k < ioc->puts; k++)
+            showPut(w, ioc, &ioc->put[k], now);
+        for (size_t k = 0; ioc->isRead && k < ioc->actives; k++)
+            showActive(w, ioc, &ioc->active[k], now);
+    }
+    qsort(v->row, v->rows, sizeof(v->row[0]), compareRows);
+    makeText(v);
+    describeState(w);
+}
+
+static void publishValues(ebpfMonWaits *w)
+{
+    if (memcmp(&w->shown, &w->values, sizeof(w->values)) == 0) /* only this thread writes "shown" */
+        return;
+    ebpfMonModuleLock();
+    memcpy(&w->shown, &w->values, sizeof(w->values));
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(w->module);
+}
+
+/* --- the thread ------------------------------------------------------------------------------------------------- */
+
+static void countCost(ebpfMonWaits *w, uint64_t cpu)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+
+    w->cpu += cpu;
+    if (now - w->costSince < COST_NS)
+        return;
+    w->values.cost = floor(1e5 * (double)w->cpu / (double)(now - w->costSince) + 0.5) / 1e3;
+    w->cpu = 0;
+    w->costSince = now;
+}
+
+/* When to look again (s): less often as long as nothing waits. A put ends the pause. */
+static double choosePause(ebpfMonWaits *w)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    size_t waiting = 0;
+
+    for (unsigned i = 0; i < w->iocs; i++)
+        waiting += w->ioc[i].actives;
+    w->quiet = waiting || w->round > PERIOD ? 0 : w->quiet + 1;
+    return w->quiet <= QUIET_LOOKS ? PERIOD : (double)(ebpfMonClockNextLook(now) - now) / 1e9;
+}
+
+static void runWaits(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonWaits *w = arg;
+
+    w->costSince = ebpfMonClockMonotonic();
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        uint64_t before = ebpfMonForeignGetCpu(), now;
+        double pause;
+
+        takeIocs(w);
+        now = ebpfMonClockMonotonic();
+        lookAtIocs(w, now);
+        makeValues(w, now);
+        countCost(w, ebpfMonForeignGetCpu() - before);
+        publishValues(w);
+        pause = choosePause(w);
+        epicsMutexMustLock(w->lock);
+        w->isSleeping = pause > PERIOD;
+        epicsMutexUnlock(w->lock);
+        if (ebpfMonWorkerWait(worker, pause))
+            w->quiet = 0;
+    }
+}
+
+int ebpfMonWaitsBegin(ebpfMonWaits *w, const ebpfMonModuleCore *core)
+{
+    w->core = *core;
+    return ebpfMonSharedWorkerSet(&w->worker,
+                                  ebpfMonWorkerStart("ebpfMonWaits", epicsThreadPriorityLow, runWaits, w));
+}
+
+int ebpfMonWaitsStop(ebpfMonWaits *w, double seconds)
+{
+    return ebpfMonSharedWorkerStop(&w->worker, seconds);
+}

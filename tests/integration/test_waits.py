@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What waits in IOCs (ebpfMonModules/waits). The truth is what the test has put, and what the records of the IOC say themselves."""
+import signal
+import time
+
+import pytest
+from tests.harness import ca, db, loopback, paths, rawca
+from tests.harness.process import Process
+from tests.harness.wait import until
+
+# A put with completion to ACQUIRE waits for DRV, which takes 1000 s; MOT is another one, of 3 s. DEVICE has READ processed and waits for it.
+DB = (db.READY + db.record("bo", "ACQUIRE", FLNK="$(P)SEQ") + db.record("fanout", "SEQ", LNK1="$(P)MOT", LNK2="$(P)DRV") +
+      db.record("calcout", "DRV", ODLY=1000, CALC="1") + db.record("calcout", "MOT", ODLY=3, CALC="1") +
+      db.record("calc", "ASK", CALC="1", FLNK="$(P)DRV") + db.record("ao", "PLAIN") +
+      db.record("calcout", "HELD", ODLY=1000, CALC="1") +
+      db.record("calcout", "READ", ODLY=1000, CALC="1") + db.record("ai", "DEVICE", DTYP="Async Soft Channel", INP="$(P)READ"))
+
+
+
+def rows(monitor):
+    """PV and client → row of the table, as soon as all columns are of one moment."""
+    names = "PVS CLIENTS KINDS SECONDS SINCES CAUSES IOCS".split()
+    lists = [monitor.list("WAIT_" + n) for n in names]
+    return {r[:2]: dict(zip(names[2:], r[2:])) for r in zip(*lists)} if len(set(map(len, lists))) == 1 else {}
+
+
+def row(monitor, pv, client=""):
+    """The row of this PV and a client whose name begins so."""
+    return next((r for (name, who), r in rows(monitor).items() if name == pv and who.startswith(client)), None)
+
+
+def begin(ioc, pv, user="waiting", value=1):
+    """A client that has sent a put with completion."""
+    client = rawca.RawCa(ioc.port, user, "test")
+    client.put(ioc.prefix + pv, rawca.STRING, [str(value)], notify=True, sync=False)
+    client.send(rawca.message(rawca.ECHO))
+    client.until(rawca.ECHO)
+    return client
+
+
+def text(monitor, line):
+    return [t for t in monitor.lines("WAITS_TEXT").splitlines() if line in t]
+
+
+def test_put_that_waits(new_ioc, new_monitor):
+    """It is shown with its client, since when, and the record at its end, also if that processes for the first time. A put that
+    completes is not. When its client is gone, the put is gone; the record stays."""
+    ioc, monitor = new_ioc(DB).start(), new_monitor().start()
+    monitor.wait_ioc(ioc)
+    monitor.set_filter(LEVEL="chains")
+    monitor.wait_text("WAITS_MSG", lambda t: "of 1 IOCs" in t, 30)  # it has looked at the records
+    before = time.time()
+    client, other = begin(ioc, "ACQUIRE"), rawca.RawCa(ioc.port, "neighbour", "test")
+    after = time.time()
+    assert other.put(ioc.prefix + "PLAIN", rawca.STRING, ["3"], notify=True) == 1
+    pv, drive = ioc.prefix + "ACQUIRE", ioc.prefix + "DRV"
+    found = until(lambda: row(monitor, pv, "waiting@test"), 30, lambda: str(rows(monitor)))
+    until(lambda: "MOT" not in row(monitor, pv)["CAUSES"], 30, lambda: str(rows(monitor)))  # it completes after 3 s
+    assert found["KINDS"] == "put" and found["IOCS"] == ioc.name and not found["SINCES"].startswith("before"), found
+    assert before - 1 <= time.mktime(time.strptime(time.strftime("%Y%m%d ") + found["SINCES"], "%Y%m%d %H:%M:%S")) <= after, found
+    line, = text(monitor, pv)
+    assert f"waits for {drive} (calcout, ODLY 1000, active for at least" in line and "MOT" not in line and client.address not in line
+    until(lambda: monitor.get("PUT_WAIT_CNT") == 1 and monitor.get("PUT_WAIT_CNT.SEVR") == 1, 30, "the alarm")
+    assert ca.get(monitor.prefix + "PUT_WAIT_CNT.AMSG").startswith(f"{pv} waits for {drive}"[:34])
+    assert monitor.get("PUT_WAIT_MAX") >= 5 and not row(monitor, ioc.prefix + "PLAIN")
+    until(lambda: any(f"put to {pv} by waiting@test" in e and drive in e for e in monitor.lines("IOC_EVENTS").splitlines()), 30, "the event")
+    for _ in range(3):
+        ioc.put("ASK.PROC", 1)
+    until(lambda: "asked 3x to process meanwhile" in str(text(monitor, pv)), 30, lambda: monitor.lines("WAITS_TEXT"))
+    client.close()
+    until(lambda: not row(monitor, pv) and monitor.get("PUT_WAIT_CNT") == 0 and monitor.get("PUT_WAIT_CNT.SEVR") == 0, 30,
+          lambda: str(rows(monitor)))
+    assert row(monitor, drive)["KINDS"] == "active" and monitor.get("ACTIVE_CNT") == 1
+    other.close()
+
+
+def test_waits_that_are_older_than_the_monitor(new_ioc, new_monitor):
+    """A put that waits for a record which another put holds; one of the IOC itself, by a device. All began before the monitor."""
+    ioc = new_ioc(DB).start()
+    first, second = begin(ioc, "HELD.A", "first"), begin(ioc, "HELD.A", "second")
+    ioc.put("DEVICE.PROC", 1, wait=False)
+    until(lambda: ioc.get("DEVICE.PACT") == 1 and ioc.get("HELD.PACT") == 1, 30, "the records")
+    monitor = new_monitor().start()
+    held = ioc.prefix + "HELD.A"
+    until(lambda: row(monitor, held, "first@test") and row(monitor, held, "second@test") and row(monitor, ioc.prefix + "DEVICE"), 30,
+          lambda: monitor.lines("WAITS_TEXT"))
+    found = {who.split("@")[0]: r for (pv, who), r in rows(monitor).items() if pv == held}
+    assert len(found) == 2 and all(r["SINCES"].startswith("before") for r in found.values()), found
+    assert [l for l in text(monitor, "first@test") if f"waits for {held[:-2]} (calcout" in l]
+    assert [l for l in text(monitor, "second@test") if f"waits for {held[:-2]}, which another put holds" in l]
+    assert [l for l in text(monitor, f"active {ioc.prefix}DEVICE") if f"(ai, Async Soft Channel, INP {ioc.prefix}READ" in l]
+    assert row(monitor, ioc.prefix + "READ")["KINDS"] == "process"
+    first.close()  # now the second one is to have it, as soon as it is no more active
+    until(lambda: not row(monitor, held, "first@test"), 30, lambda: monitor.lines("WAITS_TEXT"))
+    second.close()
+    until(lambda: not row(monitor, held, "second@test"), 30, lambda: monitor.lines("WAITS_TEXT"))
+
+
+def test_put_by_pvaccess(new_ioc, new_monitor):
+    """pvput -r block: its user is known from the put, because the server's memory does not tell."""
+    ioc, monitor = new_ioc(DB, kind="softIocPVA").start(), new_monitor().start()
+    monitor.wait_ioc(ioc)
+    monitor.wait_text("WAITS_MSG", lambda t: "of 1 IOCs" in t, 30)
+    pv = ioc.prefix + "ACQUIRE"
+    client = Process([paths.BASE_BIN / "pvput", "-w", "1000", "-r", "record[block=true]field(value)", pv, "1"], loopback.client(ioc.port))
+    found = until(lambda: row(monitor, pv), 30, lambda: monitor.lines("WAITS_TEXT") + client.output())
+    assert "root" in next(who for name, who in rows(monitor) if name == pv) and not found["SINCES"].startswith("before"), rows(monitor)
+    client.signal(signal.SIGKILL)
+    until(lambda: not row(monitor, pv), 30, lambda: monitor.lines("WAITS_TEXT"))
