@@ -480,18 +480,6 @@ static void followValue(why *w)
     judgeClient(w);
 }
 
-static void addLine(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
-
-static void addLine(char *text, size_t size, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list ap;
-
-    va_start(ap, format);
-    vsnprintf(text + used, size - used, format, ap);
-    va_end(ap);
-}
-
 static void writeAnswer(const why *w, char *text, size_t size)
 {
     static const char *const verdicts[] = { "not known", "fine", "held up", "here it stops" };
@@ -503,13 +491,13 @@ static void writeAnswer(const why *w, char *text, size_t size)
     while (first < STEPS && w->step[first].verdict != whyStops)
         first++;
     if (first < STEPS)
-        addLine(text, size, "%s: %s\n", names[first], w->step[first].text);
+        ebpfMonTextAdd(text, size, "%s: %s\n", names[first], w->step[first].text);
     else
-        addLine(text, size, "nothing stops, as far as is known\n");
+        ebpfMonTextAdd(text, size, "nothing stops, as far as is known\n");
     for (int i = 0; i < STEPS; i++)
-        addLine(text, size, "  %-12s %-14s %s\n", names[i], verdicts[w->step[i].verdict], w->step[i].text);
+        ebpfMonTextAdd(text, size, "  %-12s %-14s %s\n", names[i], verdicts[w->step[i].verdict], w->step[i].text);
     if (w->others)
-        addLine(text, size, "%u more watched IOCs have such a record\n", w->others);
+        ebpfMonTextAdd(text, size, "%u more watched IOCs have such a record\n", w->others);
 }
 
 void ebpfMonWhyAnswer(ebpfMonSubscriptions *subs, const char *pv, const char *client, char *text, size_t size)
@@ -526,9 +514,9 @@ void ebpfMonWhyAnswer(ebpfMonSubscriptions *subs, const char *pv, const char *cl
     w->pv = pv;
     w->client = client ? client : "";
     if (ebpfMonSubscriptionsLook(subs))
-        addLine(text, size, "Reading the clients takes long. This is of the last complete list:\n");
+        ebpfMonTextAdd(text, size, "Reading the clients takes long. This is of the last complete list:\n");
     if (findRecord(w)) {
-        addLine(text, size, "no IOC that is watched has the record of %.100s\n", pv);
+        ebpfMonTextAdd(text, size, "no IOC that is watched has the record of %.100s\n", pv);
     } else {
         followValue(w);
         writeAnswer(w, text, size);

@@ -5,7 +5,6 @@
  * leads back to its processNotify, a processNotifyRecord to its record, a channel_in_use of rsrv to the channel.
  */
 #include <arpa/inet.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -411,6 +410,7 @@ void ebpfMonIocWaitsClear(ebpfMonIocWaits *ioc)
 {
     ebpfMonCatalogueRelease(ioc->cat);
     ebpfMonMemFree(ioc->mem);
+    ebpfMonWaitGraphClear(&ioc->graph);
     free(ioc->active);
     free(ioc->put);
     *ioc = (ebpfMonIocWaits){ .id = 0 };
@@ -445,18 +445,6 @@ void ebpfMonIocWaitsLook(ebpfMonIocWaits *ioc, uint32_t records, uint64_t now)
 
 /* --- words ------------------------------------------------------------------------------------------------------ */
 
-static void addText(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
-
-static void addText(char *text, size_t size, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list ap;
-
-    va_start(ap, format);
-    vsnprintf(text + used, size - used, format, ap);
-    va_end(ap);
-}
-
 /* The text of a field; "" if the record has none, or it is empty. */
 static const char *readField(ebpfMonIocWaits *ioc, uint32_t record, const char *name, char *text, size_t size)
 {
@@ -477,14 +465,14 @@ static void readWhat(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r)
     snprintf(r->what, sizeof(r->what), "%s", ioc->cat->rtype[ioc->cat->rec[r->record].rtype].name);
     readField(ioc, r->record, "DTYP", device, sizeof(device));
     if (device[0] && strcmp(device, "Soft Channel") != 0) {
-        addText(r->what, sizeof(r->what), ", %.40s", device);
+        ebpfMonTextAdd(r->what, sizeof(r->what), ", %.40s", device);
         if (readField(ioc, r->record, "INP", text, sizeof(text))[0])
-            addText(r->what, sizeof(r->what), ", INP %.60s", text);
+            ebpfMonTextAdd(r->what, sizeof(r->what), ", INP %.60s", text);
         if (readField(ioc, r->record, "OUT", text, sizeof(text))[0])
-            addText(r->what, sizeof(r->what), ", OUT %.60s", text);
+            ebpfMonTextAdd(r->what, sizeof(r->what), ", OUT %.60s", text);
     }
     if (strcmp(readField(ioc, r->record, "ODLY", text, sizeof(text)), "0") != 0 && text[0])
-        addText(r->what, sizeof(r->what), ", ODLY %.20s", text);
+        ebpfMonTextAdd(r->what, sizeof(r->what), ", ODLY %.20s", text);
 }
 
 void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r, uint64_t now, char *text, size_t size)
@@ -493,15 +481,15 @@ void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r,
         readWhat(ioc, r);
     snprintf(text, size, "%s (%s", ebpfMonCatalogueName(ioc->cat, r->record), r->what);
     if (!r->isActive)
-        addText(text, size, ", not active");
+        ebpfMonTextAdd(text, size, ", not active");
     else if (r->isUnsure)
-        addText(text, size, ", active");
+        ebpfMonTextAdd(text, size, ", active");
     else
-        addText(text, size, ", active for at least %.0f s", (double)(now - r->since) / 1e9);
+        ebpfMonTextAdd(text, size, ", active for at least %.0f s", (double)(now - r->since) / 1e9);
     if (r->isActive && r->lcnt)
-        addText(text, size, ", asked %ux to process meanwhile%s", r->lcnt > MANY_TIMES ? MANY_TIMES : r->lcnt,
+        ebpfMonTextAdd(text, size, ", asked %ux to process meanwhile%s", r->lcnt > MANY_TIMES ? MANY_TIMES : r->lcnt,
                 r->lcnt >= MANY_TIMES ? " or more often" : "");
-    addText(text, size, ")");
+    ebpfMonTextAdd(text, size, ")");
 }
 
 void ebpfMonIocWaitsDescribe(ebpfMonIocWaits *ioc, const ebpfMonWaitingPut *put, uint64_t now, char *text, size_t size)
@@ -511,7 +499,7 @@ void ebpfMonIocWaitsDescribe(ebpfMonIocWaits *ioc, const ebpfMonWaitingPut *put,
 
     text[0] = 0;
     if (put->isQueued)
-        addText(text, size, "%s, which another put holds", ebpfMonCatalogueName(ioc->cat, put->record));
+        ebpfMonTextAdd(text, size, "%s, which another put holds", ebpfMonCatalogueName(ioc->cat, put->record));
     for (uint32_t i = 0; i < shown; i++) {
         ebpfMonActiveRecord *r = ebpfMonIocWaitsFind(ioc, put->waited[i]);
 
@@ -519,10 +507,10 @@ void ebpfMonIocWaitsDescribe(ebpfMonIocWaits *ioc, const ebpfMonWaitingPut *put,
             ebpfMonIocWaitsDescribeRecord(ioc, r, now, one, sizeof(one));
         else
             snprintf(one, sizeof(one), "%s", ebpfMonCatalogueName(ioc->cat, put->waited[i]));
-        addText(text, size, "%s%s", text[0] ? ", " : "", one);
+        ebpfMonTextAdd(text, size, "%s%s", text[0] ? ", " : "", one);
     }
     if (put->waitedCount > shown)
-        addText(text, size, " and %u more", put->waitedCount - shown);
+        ebpfMonTextAdd(text, size, " and %u more", put->waitedCount - shown);
     if (!text[0])
-        addText(text, size, "its completion");
+        ebpfMonTextAdd(text, size, "its completion");
 }

@@ -15,6 +15,7 @@
 #include "host/memory.h"
 #include "host/procInfo.h"
 #include "ioc/catalogue.h"
+#include "waits/waitGraph.h"
 
 #define EBPFMON_WAITED_MAX 64 /* records for which a put waits; further ones are counted only */
 #define EBPFMON_WAIT_TEXT  400
@@ -53,6 +54,18 @@ typedef struct {
     int      isTold;        /* IOC_EVENTS tells of it */
 } ebpfMonWaitingPut;
 
+/* Why a thread hangs (waitGraph.h), in one sentence. */
+typedef struct {
+    pid_t    tid;
+    uint64_t since;         /* it is known to hang since then, or before */
+    char     name[16];
+    char     text[EBPFMON_WAIT_TEXT], brief[80];
+    int      isForEver;     /* a deadlock, or a mutex whose owner has ended */
+    int      isTold;        /* 1: IOC_EVENTS tells of it; 2: … that it is for ever */
+} ebpfMonHangCause;
+
+#define EBPFMON_HANG_CAUSES 8
+
 typedef struct {
     uint32_t id;            /* ebpfMonTarget.iocId */
     pid_t    pid;
@@ -66,7 +79,13 @@ typedef struct {
     size_t   actives, activeRoom;
     ebpfMonWaitingPut *put;
     size_t   puts, putRoom;
-    int      isSeen;        /* waits.c's own */
+    /* waits.c's own */
+    int      isSeen;
+    ebpfMonWaitGraph graph; /* while something hangs */
+    unsigned graphs;        /* how often it was read since then … */
+    uint64_t graphAt;       /* … and when */
+    ebpfMonHangCause cause[EBPFMON_HANG_CAUSES];
+    unsigned causes;
 } ebpfMonIocWaits;
 
 /* Sets the catalogue, of which the caller gives one reference. What is known stays if the records are the same. */

@@ -32,6 +32,7 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 /* In the order of ebpfMonWaits.substitutions. */
 static ebpfMonPv pvs[] = {
     {"PUT_WAIT_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(puts), .cause = 1 + VALUE(putCause)},
+    {"DEADLOCK_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(deadlocks), .cause = 1 + VALUE(deadlockCause)},
     {"ACTIVE_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(actives)},
     {"PUT_WAIT_MAX", 0, getValues, ebpfMonCellDouble, VALUE(putMax)},
     {"ACTIVE_MAX", 0, getValues, ebpfMonCellDouble, VALUE(activeMax)},
@@ -62,8 +63,16 @@ static void addPut(void *arg, const ebpfMonModulePut *put)
     ebpfMonWaitsAddPut(arg, put);
 }
 
+static void wakeModule(void *arg, const epicsTimeStamp *time, const char *text)
+{
+    (void)time;
+    (void)text;
+    ebpfMonWaitsWake(arg);
+}
+
 static ebpfMonModule module = {
     .name = "waits", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule, .put = addPut,
+    .event = wakeModule,
 };
 
 static void listWaits(const iocshArgBuf *args)
@@ -80,8 +89,9 @@ static void listWaits(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonWaits", listWaits, EBPFMON_NO_ARGS,
-     "Lists what waits for longer than ebpfMonWaitLimit (s): puts with completion, by whom, and for which records;\n"
-     "and records that are active (PACT), with what should complete them (documentation/use/waits.md).\n"}
+     "Lists why threads hang; and what waits for longer than ebpfMonWaitLimit (s): puts with completion, by whom,\n"
+     "and for which records; records that are active (PACT), with what should complete them\n"
+     "(documentation/use/waits.md).\n"}
 };
 
 static void ebpfMonWaitsRegistrar(void)

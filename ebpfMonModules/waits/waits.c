@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +24,7 @@
 #define RECORD_NS   1000 /* that one record takes, until it is measured */
 #define QUIET_LOOKS 3
 #define TOLD_MAX    5    /* events of one look */
+#define GRAPH_NS    (5 * EBPFMON_SECOND_NS) /* the threads of an IOC in which something hangs are read so often */
 
 /* A put that was published. */
 typedef struct {
@@ -39,13 +39,16 @@ struct ebpfMonWaits {
     epicsMutexId lock;         /* guards the next three */
     putNote  note[NOTES];
     unsigned notes;            /* ever */
-    int      isSleeping;       /* the thread waits for longer than PERIOD: a put wakes it */
+    int      isSleeping;       /* the thread waits for longer than PERIOD: a put or an event wakes it */
     /* the thread's own: it reads the memory of IOCs, which may not answer, so it holds no lock */
     ebpfMonIocWaits ioc[IOCS_MAX];
     unsigned iocs;
     double   recordNs;         /* CPU time that one record takes */
     double   round;            /* s: in which all records are looked at */
     unsigned quiet, told;
+    struct { uint32_t iocId; pid_t tid; } hang[EBPFMON_HUNG_THREADS]; /* threads that hang */
+    unsigned hangs;
+    char     hangCause[80], hangCauseShown[80]; /* as ebpfMonPublished.hangCause */
     uint64_t cpu, costSince;   /* ns of CPU time since then */
     ebpfMonWaitValues values;
     ebpfMonWaitValues shown;   /* under the lock of the published values */
@@ -72,24 +75,28 @@ const ebpfMonWaitValues *ebpfMonWaitsGetValues(const ebpfMonWaits *w)
     return &w->shown;
 }
 
-static void addText(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
-
-static void addText(char *text, size_t size, const char *format, ...)
+static int isLong(uint64_t since, uint64_t now)
 {
-    size_t used = strlen(text);
-    va_list ap;
-
-    va_start(ap, format);
-    vsnprintf(text + used, size - used, format, ap);
-    va_end(ap);
+    return (double)(now - since) / 1e9 >= ebpfMonWaitLimit;
 }
 
 /* --- when a put began, and whose it is -------------------------------------------------------------------------- */
 
+void ebpfMonWaitsWake(ebpfMonWaits *w)
+{
+    int isSleeping;
+
+    epicsMutexMustLock(w->lock);
+    isSleeping = w->isSleeping;
+    w->isSleeping = 0;
+    epicsMutexUnlock(w->lock);
+    if (isSleeping)
+        ebpfMonSharedWorkerWake(&w->worker);
+}
+
 void ebpfMonWaitsAddPut(ebpfMonWaits *w, const ebpfMonModulePut *put)
 {
     putNote *n;
-    int isSleeping;
 
     if (put->isAutomatic)
         return;
@@ -100,11 +107,8 @@ void ebpfMonWaitsAddPut(ebpfMonWaits *w, const ebpfMonModulePut *put)
     snprintf(n->pv, sizeof(n->pv), "%s", put->pv);
     snprintf(n->peer, sizeof(n->peer), "%s", put->peer);
     snprintf(n->who, sizeof(n->who), "%s", put->who);
-    isSleeping = w->isSleeping;
-    w->isSleeping = 0;
     epicsMutexUnlock(w->lock);
-    if (isSleeping)
-        ebpfMonSharedWorkerWake(&w->worker);
+    ebpfMonWaitsWake(w);
 }
 
 static int isNoteOf(const putNote *n, const ebpfMonIocWaits *ioc, const ebpfMonWaitingPut *put, uint64_t earliest)
@@ -222,16 +226,102 @@ static void lookAtIocs(ebpfMonWaits *w, uint64_t now)
         w->recordNs = (3 * w->recordNs + (double)(ebpfMonForeignGetCpu() - before) / (double)looked) / 4;
 }
 
+/* --- why threads hang ------------------------------------------------------------------------------------------- */
+
+static void readHangs(ebpfMonWaits *w)
+{
+    const ebpfMonPublished *p = ebpfMonPublishedLock();
+
+    w->hangs = p->health.hangs < EBPFMON_HUNG_THREADS ? p->health.hangs : EBPFMON_HUNG_THREADS;
+    for (unsigned i = 0; i < w->hangs; i++) {
+        w->hang[i].iocId = p->health.hung[i].iocId;
+        w->hang[i].tid = (pid_t)p->health.hung[i].tid;
+    }
+    ebpfMonPublishedUnlock();
+}
+
+static void addCause(ebpfMonIocWaits *ioc, pid_t tid, uint64_t now, const ebpfMonHangCause *old, unsigned olds)
+{
+    ebpfMonHangCause *c = &ioc->cause[ioc->causes];
+
+    if (ioc->causes == EBPFMON_HANG_CAUSES)
+        return;
+    *c = (ebpfMonHangCause){ .tid = tid, .since = now };
+    c->isForEver = ebpfMonWaitGraphDescribe(&ioc->graph, ioc->mem, ioc->cat, tid, c->text, sizeof(c->text), c->brief,
+                                            sizeof(c->brief));
+    if (!c->text[0])
+        return;
+    for (size_t i = 0; i < ioc->graph.threads; i++)
+        if (ioc->graph.thread[i].tid == tid)
+            memcpy(c->name, ioc->graph.thread[i].name, sizeof(c->name));
+    for (unsigned i = 0; i < olds; i++)
+        if (old[i].tid == tid) {
+            c->since = old[i].since;
+            c->isTold = old[i].isTold;
+        }
+    ioc->causes++;
+}
+
+/* Threads in a cycle have one cause: that of the first of them. */
+static int hasCause(const ebpfMonIocWaits *ioc, pid_t tid)
+{
+    pid_t cycle = ebpfMonWaitGraphFindCycle(&ioc->graph, tid);
+
+    for (unsigned i = 0; i < ioc->causes; i++)
+        if (ioc->cause[i].tid == tid ||
+            (cycle && ebpfMonWaitGraphFindCycle(&ioc->graph, ioc->cause[i].tid) == cycle))
+            return 1;
+    return 0;
+}
+
+/* The threads that hang, and all that are in a cycle. */
+static void findCauses(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
+{
+    ebpfMonHangCause old[EBPFMON_HANG_CAUSES];
+    unsigned olds = ioc->causes;
+
+    memcpy(old, ioc->cause, sizeof(old));
+    ioc->causes = 0;
+    for (size_t i = 0; i < ioc->graph.threads; i++) {
+        const ebpfMonWaitThread *t = &ioc->graph.thread[i];
+
+        if ((ebpfMonWaitGraphFindCycle(&ioc->graph, t->tid) || (t->ended && t->isSame && !t->isTimed)) &&
+            !hasCause(ioc, t->tid))
+            addCause(ioc, t->tid, now, old, olds);
+    }
+    for (unsigned i = 0; i < w->hangs; i++)
+        if (w->hang[i].iocId == ioc->id && !hasCause(ioc, w->hang[i].tid))
+            addCause(ioc, w->hang[i].tid, now, old, olds);
+}
+
+/* The threads are read twice, a second apart, and then less often: what is the same at both times is sure. */
+static void updateGraph(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
+{
+    int isWanted = 0;
+
+    for (unsigned i = 0; i < w->hangs; i++)
+        isWanted |= w->hang[i].iocId == ioc->id;
+    for (size_t i = 0; i < ioc->puts; i++)
+        isWanted |= isLong(ioc->put[i].since, now);
+    if (!isWanted || !ioc->isRead) {
+        ebpfMonWaitGraphClear(&ioc->graph);
+        ioc->causes = ioc->graphs = 0;
+        return;
+    }
+    if (ioc->graphs >= 3 && now - ioc->graphAt < GRAPH_NS)
+        return;
+    if (ebpfMonWaitGraphRead(&ioc->graph, ioc->pid))
+        return;
+    ioc->graphs++;
+    ioc->graphAt = now;
+    findCauses(w, ioc, now);
+}
+
 /* --- what is published ------------------------------------------------------------------------------------------ */
 
 static double age(uint64_t since, uint64_t now)
 {
     return floor((double)(now - since) / 1e9);
-}
-
-static int isLong(uint64_t since, uint64_t now)
-{
-    return (double)(now - since) / 1e9 >= ebpfMonWaitLimit;
 }
 
 static ebpfMonWaitRow *addRow(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, const char *kind, const char *pv,
@@ -260,7 +350,7 @@ static void tellPut(ebpfMonWaits *w, const ebpfMonWaitRow *row, ebpfMonWaitingPu
 
     if (put->isTold || w->told >= TOLD_MAX)
         return;
-    addText(text, sizeof(text), "IOC %s: %s to %s by %s is under way since %s and waits for %s", row->ioc, row->kind,
+    ebpfMonTextAdd(text, sizeof(text), "IOC %s: %s to %s by %s is under way since %s and waits for %s", row->ioc, row->kind,
             row->pv, row->client[0] ? row->client : "a client that is not known", row->since, row->waits);
     ebpfMonModuleAddEvent(text);
     put->isTold = 1;
@@ -318,13 +408,40 @@ static void showActive(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonActiveRecor
         ebpfMonIocWaitsDescribeRecord(ioc, r, now, row->waits, sizeof(row->waits));
 }
 
+/* The event of a hang comes with the second reading, when it is known whether it is for ever. */
+static void showCause(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonHangCause *c, uint64_t now)
+{
+    ebpfMonWaitValues *v = &w->values;
+    char text[EBPFMON_MODULE_EVENT] = "";
+    int told = c->isForEver ? 2 : ioc->graphs > 1;
+    ebpfMonWaitRow *row = addRow(w, ioc, "thread", c->name, c->since, 0, now);
+
+    if (row)
+        snprintf(row->waits, sizeof(row->waits), "%s", c->text);
+    v->deadlocks += c->isForEver != 0;
+    if (c->isForEver)
+        snprintf(v->deadlockCause, sizeof(v->deadlockCause), "%s: %s", ioc->name, c->brief);
+    if (!w->hangCause[0] || c->isForEver)
+        snprintf(w->hangCause, sizeof(w->hangCause), "%s", c->brief);
+    if (told <= c->isTold || w->told >= TOLD_MAX)
+        return;
+    ebpfMonTextAdd(text, sizeof(text), "IOC %s: %s", ioc->name, c->text);
+    ebpfMonModuleAddEvent(text);
+    c->isTold = told;
+    w->told++;
+}
+
+static int rankRow(const ebpfMonWaitRow *r)
+{
+    return r->kind[0] == 't' ? 0 : r->kind[0] == 'p' ? 1 : 2;
+}
+
 static int compareRows(const void *left, const void *right)
 {
     const ebpfMonWaitRow *l = left, *r = right;
-    int isPut = r->kind[0] == 'p', isOtherPut = l->kind[0] == 'p';
 
-    if (isPut != isOtherPut)
-        return isPut - isOtherPut;
+    if (rankRow(l) != rankRow(r))
+        return rankRow(l) - rankRow(r);
     if (l->seconds != r->seconds)
         return l->seconds < r->seconds ? 1 : -1;
     return strcmp(l->pv, r->pv);
@@ -351,8 +468,8 @@ static void makeText(ebpfMonWaitValues *v)
     for (unsigned i = 0; i < v->rows; i++) {
         const ebpfMonWaitRow *r = &v->row[i];
 
-        addText(v->text, sizeof(v->text), "%s %s%s%s in %s since %s: %s%s\n", r->kind, r->pv,
-                r->client[0] ? " by " : "", r->client, r->ioc, r->since, r->kind[0] == 'p' ? "waits for " : "",
+        ebpfMonTextAdd(v->text, sizeof(v->text), "%s %s%s%s in %s since %s: %s%s\n", r->kind, r->pv,
+                r->client[0] ? " by " : "", r->client, r->ioc, r->since, rankRow(r) == 1 ? "waits for " : "",
                 r->waits);
     }
 }
@@ -365,9 +482,12 @@ static void makeValues(ebpfMonWaits *w, uint64_t now)
     memset(v, 0, sizeof(*v));
     v->cost = cost;
     w->told = 0;
+    w->hangCause[0] = 0;
     for (unsigned i = 0; i < w->iocs; i++) {
         ebpfMonIocWaits *ioc = &w->ioc[i];
 
+        for (unsigned k = 0; k < ioc->causes; k++)
+            showCause(w, ioc, &ioc->cause[k], now);
         for (size_t k = 0; ioc->isRead && k < ioc->puts; k++)
             showPut(w, ioc, &ioc->put[k], now);
         for (size_t k = 0; ioc->isRead && k < ioc->actives; k++)
@@ -380,6 +500,11 @@ static void makeValues(ebpfMonWaits *w, uint64_t now)
 
 static void publishValues(ebpfMonWaits *w)
 {
+    if (strcmp(w->hangCause, w->hangCauseShown) != 0) {
+        memcpy(w->hangCauseShown, w->hangCause, sizeof(w->hangCause));
+        memcpy(ebpfMonPublishedLock()->hangCause, w->hangCause, sizeof(w->hangCause));
+        ebpfMonPublishedUnlock();
+    }
     if (memcmp(&w->shown, &w->values, sizeof(w->values)) == 0) /* only this thread writes "shown" */
         return;
     ebpfMonModuleLock();
@@ -410,8 +535,8 @@ static double choosePause(ebpfMonWaits *w)
 
     for (unsigned i = 0; i < w->iocs; i++)
         waiting += w->ioc[i].actives;
-    w->quiet = waiting || w->round > PERIOD ? 0 : w->quiet + 1;
-    return w->quiet <= QUIET_LOOKS ? PERIOD : (double)(ebpfMonClockNextLook(now) - now) / 1e9;
+    w->quiet = waiting || w->hangs ? 0 : w->quiet + 1;
+    return w->quiet <= QUIET_LOOKS + w->round ? PERIOD : (double)(ebpfMonClockNextLook(now) - now) / 1e9;
 }
 
 static void runWaits(ebpfMonWorker *worker, void *arg)
@@ -426,6 +551,9 @@ static void runWaits(ebpfMonWorker *worker, void *arg)
         takeIocs(w);
         now = ebpfMonClockMonotonic();
         lookAtIocs(w, now);
+        readHangs(w);
+        for (unsigned i = 0; i < w->iocs; i++)
+            updateGraph(w, &w->ioc[i], now);
         makeValues(w, now);
         countCost(w, ebpfMonForeignGetCpu() - before);
         publishValues(w);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -138,6 +139,16 @@ int ebpfMonTextCopyLines(char *dst, size_t size, const char *src)
 int ebpfMonTextCopySpaces(char *dst, size_t size, const char *src)
 {
     return copyText(dst, size, src, strlen(src), "\t\n\r");
+}
+
+void ebpfMonTextAdd(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text + used, size - used, format, ap);
+    va_end(ap);
 }
 
 int ebpfMonTextIsClean(const char *text)

@@ -17,6 +17,7 @@
 #ifndef EBPFMON_TEXT_H
 #define EBPFMON_TEXT_H
 
+#include <compilerDependencies.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -45,6 +46,9 @@ int ebpfMonTextCopyLines(char *dst, size_t size, const char *src);
 /* The same for a text that goes to another program, not to a terminal: tabs, line feeds and carriage returns stay, so
  * that JSON remains JSON. */
 int ebpfMonTextCopySpaces(char *dst, size_t size, const char *src);
+
+/* Adds to a text of ours, as printf; what does not fit is left out. */
+void ebpfMonTextAdd(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
 
 /* Nonzero: a control character of ASCII (0x00 to 0x1f, 0x7f). */
 static inline int ebpfMonTextIsControl(char c)

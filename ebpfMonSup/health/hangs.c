@@ -112,6 +112,10 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
     for (i = 0; i < n; i++) {
         hangs->known[i] = now[i];
         hangs->named[i] = named[i];
+        if (i < EBPFMON_HUNG_THREADS) {
+            health->hung[i].iocId = now[i].id;
+            health->hung[i].tid = now[i].tid;
+        }
     }
     hangs->n = health->hangs = n;
 }

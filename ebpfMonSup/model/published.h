@@ -285,6 +285,7 @@ typedef struct {
 #define EBPFMON_HEALTH_EVENTS  50
 #define EBPFMON_HANG_LINES     160
 #define EBPFMON_HANG_LINE      320
+#define EBPFMON_HUNG_THREADS   16
 #define EBPFMON_HEALTH_NAME    61
 #define EBPFMON_HEALTH_LINE    800
 #define EBPFMON_HEALTH_TEXT    200
@@ -350,6 +351,7 @@ typedef struct {
     unsigned goneRows;       /* those in goneIoc: the last that ended come first */
     ebpfMonGoneIoc goneIoc[EBPFMON_HEALTH_GONE];
     unsigned hangs;          /* threads that hang */
+    struct { uint32_t iocId, tid; } hung[EBPFMON_HUNG_THREADS]; /* the first of them */
     unsigned still;          /* IOCs that stand still */
     char     stillText[EBPFMON_HEALTH_TEXT]; /* one of them, and why; empty: none */
     unsigned hangLines;      /* lines of text that tell where they hang */
@@ -540,6 +542,7 @@ typedef struct ebpfMonPublished {
     ebpfMonHealth           health;
     unsigned                restored; /* in restoredIoc: they are not yet in "health" */
     ebpfMonGoneIoc          restoredIoc[EBPFMON_HEALTH_GONE];
+    char     hangCause[80];    /* why a thread hangs, for HANG_CNT; empty: not known. The module waits sets it */
     ebpfMonClientValues     clients;
     ebpfMonUsageValues      usage;
 } ebpfMonPublished;

@@ -398,6 +398,7 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
         return published->host.text;
     return pv->offset == HOST(health.still) ? published->health.stillText :
            pv->offset == HOST(health.gone) ? published->health.goneText :
+           pv->offset == HOST(health.hangs) ? published->hangCause :
            pv->offset == HOST(health.lateNow) ? published->health.lateBrief : "";
 }
 

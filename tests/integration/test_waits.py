@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What waits in IOCs (ebpfMonModules/waits). The truth is what the test has put, and what the records of the IOC say themselves."""
+import os
+import re
 import signal
+import socket
 import time
 
 import pytest
@@ -107,3 +110,82 @@ def test_put_by_pvaccess(new_ioc, new_monitor):
     assert "root" in next(who for name, who in rows(monitor) if name == pv) and not found["SINCES"].startswith("before"), rows(monitor)
     client.signal(signal.SIGKILL)
     until(lambda: not row(monitor, pv), 30, lambda: monitor.lines("WAITS_TEXT"))
+
+
+HANGS = ["var ebpfMonHangLimit 2", "var ebpfMonWaitLimit 2"]
+
+
+def routine(name, snam, **fields):
+    return db.record("aSub", name, SNAM=snam, **fields)
+
+
+LOCKS = (routine("L0", "lockTwo", INAM="initLockTwo", FTA="DOUBLE", FTB="DOUBLE", FLNK="$(P)BEHIND") + db.record("calc", "BEHIND", CALC="1", SCAN=".2 second") +
+         routine("L1", "lockTwo", INAM="initLockTwo", FTA="DOUBLE", FTB="DOUBLE") + routine("ORPHAN", "lockOrphan") +
+         routine("PIPE", "readInput", FTA="CHAR", NOA=40) + routine("SOCKET", "readInput", FTA="CHAR", NOA=40) + routine("SLEEP", "sleepFor", FTA="DOUBLE", FTVA="DOUBLE", FLNK="$(P)AFTER") +
+         db.record("calc", "AFTER", CALC="1", SCAN=".1 second"))
+
+
+@pytest.fixture
+def hanging(new_ioc, new_monitor):
+    """An IOC with routines that hang, and its monitor."""
+    ioc = new_ioc(db.READY + LOCKS, kind="latencyIoc").start()
+    monitor = new_monitor(before=HANGS).start()
+    monitor.wait_ioc(ioc)
+    monitor.set_filter(LEVEL="chains")
+    return ioc, monitor
+
+
+def cause(monitor, *parts):
+    """Waits for the sentence of a thread that has all these parts."""
+    return until(lambda: next((l for l in text(monitor, "thread ") if all(p in l for p in parts)), None), 60, lambda: monitor.lines("WAITS_TEXT") + monitor.lines("HANG_STACKS"))
+
+
+@pytest.mark.parametrize("kind, mutex", [(0, "a mutex,"), (1, "a mutex of latencySub.c:")])
+def test_deadlock(hanging, kind, mutex):
+    """Two mutexes in opposite order: one sentence for both threads. Who waits behind them is in no deadlock of its own. The second
+    time, one of the mutexes is of Base, and has priority inheritance."""
+    ioc, monitor = hanging
+    ioc.put("L1.A", 1)
+    for n in 0, 1:
+        ioc.put(f"L{n}.B", kind)
+    ioc.put("L0.SCAN", "1 second", wait=False)
+    ioc.put("L1.SCAN", ".5 second", wait=False)
+    line = cause(monitor, ": deadlock")
+    assert re.search(r"scan-(1|0\.5) waits for a mutex.*, which scan-(1|0\.5) has; scan-(1|0\.5) waits for a mutex.*, which scan-(1|0\.5) has: deadlock", line), line
+    assert mutex in line
+    until(lambda: monitor.get("DEADLOCK_CNT") == 1 and monitor.get("DEADLOCK_CNT.SEVR") == 2, 30, "the alarm")
+    until(lambda: ca.get(monitor.prefix + "HANG_CNT.AMSG").startswith("deadlock of scan-"), 30, lambda: ca.get(monitor.prefix + "HANG_CNT.AMSG"))
+    until(lambda: any(line.split(": ", 1)[1] in e for e in monitor.lines("IOC_EVENTS").splitlines()), 30, lambda: monitor.lines("IOC_EVENTS"))
+    assert monitor.get("DEADLOCK_CNT") == 1
+    ioc.kill()
+    until(lambda: monitor.get("DEADLOCK_CNT") == 0 and not text(monitor, "thread "), 30, lambda: monitor.lines("WAITS_TEXT"))
+    until(lambda: not ca.get(monitor.prefix + "HANG_CNT.AMSG"), 30, "the message is over")
+
+
+def test_mutex_whose_owner_has_ended(hanging):
+    ioc, monitor = hanging
+    ioc.put("ORPHAN.SCAN", "1 second", wait=False)
+    line = cause(monitor, "whose owner has ended")
+    assert "scan-1 waits for a mutex, whose owner has ended (thread" in line, line
+    until(lambda: monitor.get("DEADLOCK_CNT") == 1, 30, "the alarm")
+
+
+def test_waits_that_are_none_of_each_other(hanging):
+    """A pipe, a device that does not answer, a sleep, and an IOC that is stopped: the last cause is named, and nobody calls it a deadlock."""
+    ioc, monitor = hanging
+    device = socket.create_server(("127.0.0.1", 0))  # it accepts and never answers
+    port = device.getsockname()[1]
+    for name, source, scan in ("PIPE", "/proc/self/fd/0", "1 second"), ("SOCKET", str(port), "2 second"):
+        ioc.put(name + ".A", [*source.encode(), 0])
+        ioc.put(name + ".SCAN", scan, wait=False)
+    cause(monitor, "scan-1 waits in read for a pipe of ", f"(pid {os.getpid()}), at readInput (latencyIoc)")
+    cause(monitor, f"scan-2 waits in recvfrom for 127.0.0.1:{port}, at readInput (latencyIoc)")
+    ioc.put("SLEEP.A", 60e6)
+    ioc.put("SLEEP.SCAN", ".5 second", wait=False)
+    cause(monitor, "scan-0.5 sleeps, at sleepFor (latencyIoc)")
+    cause(monitor, "scan-0.5 sleeps, at sleepFor (latencyIoc); for it wait: scan-0.1")
+    ioc.process.halt()
+    cause(monitor, "is stopped by a signal or a debugger")
+    assert monitor.get("DEADLOCK_CNT") == 0 and "deadlock" not in monitor.lines("IOC_EVENTS")
+    ioc.process.signal(signal.SIGCONT)
+    device.close()

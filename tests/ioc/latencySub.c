@@ -7,6 +7,9 @@
  * - For queries: a function whose calls, arguments and results are known, and USDT probes.
  */
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -391,3 +394,85 @@ epicsRegisterFunction(stampLater);
 epicsRegisterFunction(holdMany);
 epicsRegisterFunction(mapMemory);
 epicsRegisterFunction(waitForGate);
+
+/* --- waits that never end ---------------------------------------------------------------------------------------- */
+
+static pthread_mutex_t plain[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+static epicsMutexId base;
+static int holders;
+
+static void lockOne(int kind, int which)
+{
+    if (kind && which == 0) {
+        epicsMutexMustLock(base);
+    } else {
+        pthread_mutex_lock(&plain[which]);
+    }
+}
+
+/* Two records, one with A = 0 and one with A = 1, lock two mutexes in opposite order, as soon as both have the first
+ * one. B: 0 two of pthread; 1 one of Base and one of pthread. Of two of Base, which have priority inheritance, the
+ * kernel sees the deadlock, and glibc ends the IOC (pthread_mutex_lock: EDEADLK). */
+static long lockTwo(aSubRecord *prec)
+{
+    int first = (int)*(double *)prec->a, kind = (int)*(double *)prec->b;
+
+    lockOne(kind, first);
+    __atomic_add_fetch(&holders, 1, __ATOMIC_SEQ_CST);
+    while (__atomic_load_n(&holders, __ATOMIC_SEQ_CST) < 2)
+        epicsThreadSleep(0.01);
+    lockOne(kind, !first);
+    return 0;
+}
+
+static void *lockAndEnd(void *arg)
+{
+    pthread_mutex_lock(arg);
+    return NULL;
+}
+
+/* Waits for a mutex that a thread has locked which has ended since. */
+static long lockOrphan(aSubRecord *prec)
+{
+    static pthread_mutex_t orphan = PTHREAD_MUTEX_INITIALIZER;
+    pthread_t thread;
+
+    (void)prec;
+    if (pthread_create(&thread, NULL, lockAndEnd, &orphan) == 0)
+        pthread_join(thread, NULL);
+    pthread_mutex_lock(&orphan);
+    return 0;
+}
+
+/* Waits for input from the pipe whose path is in A, or from this port of this host. */
+static long readInput(aSubRecord *prec)
+{
+    struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(prec->a)),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int file = addr.sin_port ? socket(AF_INET, SOCK_STREAM, 0) : open(prec->a, O_RDONLY);
+    char byte;
+
+    if (file < 0 || (addr.sin_port && connect(file, (struct sockaddr *)&addr, sizeof(addr))))
+        return -1;
+    return addr.sin_port ? recv(file, &byte, 1, 0) : read(file, &byte, 1);
+}
+
+static void makeMutex(void *arg)
+{
+    (void)arg;
+    base = epicsMutexMustCreate();
+}
+
+static long initLockTwo(aSubRecord *prec)
+{
+    static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
+
+    (void)prec;
+    epicsThreadOnce(&once, makeMutex, NULL);
+    return 0;
+}
+
+epicsRegisterFunction(lockTwo);
+epicsRegisterFunction(initLockTwo);
+epicsRegisterFunction(lockOrphan);
+epicsRegisterFunction(readInput);

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who waits for whom in one IOC: its threads, the mutexes for which they wait, and who has these; read from /proc and
+ * from the memory of the IOC while something hangs. Only the thread of waits.c uses this module.
+ */
+#ifndef EBPFMON_WAITGRAPH_H
+#define EBPFMON_WAITGRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ioc/mutexes.h"
+
+typedef struct {
+    pid_t    tid, inner;  /* inner: as the process itself sees it (its PID namespace) */
+    char     name[16];
+    char     state;       /* proc(5): 'R', 'S', 'D', 'T' and so on */
+    long     call;        /* system call in which it is; -1: none, or not known */
+    uint64_t arg[6];
+    uint64_t switches;    /* of context, so far; the same at two looks: it did not run in between */
+    uint64_t mutex;       /* address of the futex of the mutex for which it waits; 0: for none */
+    pid_t    owner;       /* tid of who has the mutex; 0: not known, or it has ended */
+    pid_t    ended;       /* inner tid of an owner that has ended; 0: none has */
+    int      isTimed;     /* it waits for a time only */
+    int      isSame;      /* at the look before it waited for the same, and has not run since */
+} ebpfMonWaitThread;
+
+typedef struct {
+    pid_t    pid;
+    ebpfMonWaitThread *thread; /* by tid */
+    size_t   threads, room;
+    ebpfMonMutexes *mutexes;   /* NULL: not read yet */
+} ebpfMonWaitGraph;
+
+/* Reads the threads. 0, or -1: the process is gone. */
+int ebpfMonWaitGraphRead(ebpfMonWaitGraph *graph, pid_t pid);
+void ebpfMonWaitGraphClear(ebpfMonWaitGraph *graph);
+
+/* The thread waits for itself, through others, and none of them has run since the look before, nor waits for a time
+ * only: returns the least tid of the cycle. 0: there is no such cycle, or it is not sure yet. */
+pid_t ebpfMonWaitGraphFindCycle(const ebpfMonWaitGraph *graph, pid_t tid);
+
+/* Where its chain of waits ends, in one sentence: "scan-1 waits for the lock set of A, which cbLow has; cbLow waits …".
+ * "brief": for AMSG. Reads the mutexes and the stack of the last thread. Nonzero: it is a deadlock, or a mutex whose
+ * owner has ended. 0: not; or there is no such thread, and the text is empty. */
+int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *graph, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
+                             char *text, size_t size, char *brief, size_t briefSize);
+
+#endif
