@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Records of the modules that every site has: their counts, compared with what a preloaded library counts in the IOC.
 #
-#   tools/modules.sh [LEVEL...]     counts chains turns trace (all of them)
+#   tools/modules.sh [LEVEL...]     counts chains turns trace sleep (all of them)
+#   tools/modules.sh puts           puts, beside those that caPutLog logs
 #
-# It fetches calc, sscan, busy and asyn from $EBPFMON_GITHUB (https://github.com) into the cache, builds them with
-# this machine's EPICS Base and an IOC with all of them, and writes tests/results/modules.json and the table of
+# It fetches the modules from $EBPFMON_GITHUB (https://github.com) into the cache, builds them with this machine's EPICS
+# Base and an IOC with all of them, and writes tests/results/modules.json (putLogs.json) and the table of
 # documentation/develop/tried.md. Some minutes. Run make first; as root.
 set -eu
 case ${1-} in -*) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2;; esac
@@ -17,10 +18,14 @@ cache="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/modules"
 github=${EBPFMON_GITHUB:-https://github.com}
 mkdir -p "$cache"
 
+fetch() {
+    [ -d "$cache/$1" ] || git clone -q --depth 1 "$github/${2-epics-modules}/$1" "$cache/$1"
+}
+
 # build NAME "RELEASE LINES" FOLDER...
 build() {
     name=$1
-    [ -d "$cache/$name" ] || git clone -q --depth 1 "$github/epics-modules/$name" "$cache/$name"
+    fetch "$name"
     [ -e "$cache/$name/built" ] && return
     echo "building $name"
     printf 'EPICS_BASE=%s\n%b' "$EPICS_BASE" "$2" >"$cache/$name/configure/RELEASE"
@@ -35,18 +40,28 @@ build sscan "" configure sscanApp
 build calc "SSCAN=$cache/sscan\n" configure calcApp
 build asyn "" configure makeSupport asyn
 build busy "ASYN=$cache/asyn\n" configure busyApp
+fetch std # without what needs the sequencer
+sed -i -e '/\.st$/d; s/ seq pv$//; /delayCmd\.cpp/d; /DBD += std\(VX\)*\.dbd/d; /stdVX/d; /delayDo\.dbd/d' "$cache/std/stdApp/src/Makefile"
+sed -i -e '/femto/d; /doAfterIocInit/d; /delayDo/d' "$cache/std/stdApp/src/stdSupport.dbd"
+build std "ASYN=$cache/asyn\n" configure stdApp/src
+build motor "ASYN=$cache/asyn\n" configure motorApp/MotorSrc motorApp/SoftMotorSrc
+build iocStats "" configure devIocStats
+build autosave "" configure asApp/src
+build caPutLog "" configure caPutLogApp
 
 arch=$(ls "$EPICS_BASE/lib" | head -1)
 flags="-O2 -g -D_GNU_SOURCE -fPIC -w -I$EPICS_BASE/include -I$EPICS_BASE/include/os/Linux -I$EPICS_BASE/include/compiler/gcc"
 libs="-L$EPICS_BASE/lib/$arch -Wl,-rpath,$EPICS_BASE/lib/$arch -Wl,--no-as-needed"
-for module in calc sscan busy asyn; do
+for module in calc sscan busy asyn std motor iocStats autosave caPutLog; do
     flags="$flags -I$cache/$module/include"
     libs="$libs -L$cache/$module/lib/$arch -Wl,-rpath,$cache/$module/lib/$arch"
 done
 driver="$cache/asyn/testAsynPortDriverApp/src"
 # shellcheck disable=SC2086 # words
 g++ $flags -I"$driver" -rdynamic -o "$cache/modulesIoc" "$top/tests/modules/modulesMain.cpp" "$driver"/testAsynPortDriver.cpp \
-    $libs -lcalc -lsscan -lbusy -lasyn -lqsrv -lpvAccessIOC -lpvAccess -lpvData -ldbRecStd -ldbCore -lca -lCom -lpthread
+    $libs -lcalc -lsscan -lbusy -lstd -lmotor -lsoftMotor -ldevIocStats -lautosave -lcaPutLog -lasyn \
+    -lqsrv -lpvAccessIOC -lpvAccess -lpvData -ldbRecStd -ldbCore -lca -lCom -lpthread
 gcc -O2 -fPIC -shared -o "$cache/countCalls.so" "$top/tests/modules/countCalls.c" -ldl -lpthread
 cd "$top"
+[ "${1-}" = puts ] && exec "$python" -m tests.modules.puts "$cache"
 exec "$python" -m tests.modules.run "$cache" "$@"

@@ -41,6 +41,7 @@ typedef struct {
     unsigned probes;
     unsigned payer;           /* under which number the kernel part counts what it pays; 0: none of its own */
     unsigned places, stepped; /* places with a probe, and how many of these the kernel single-steps */
+    unsigned files;           /* that have a function of this name, if it is no pattern */
     ebpfMonProbe *probe;
     size_t   room;
 } Followed;
@@ -161,6 +162,16 @@ static int addSite(ebpfMonQueryIocs *q, const Followed *f, const ebpfMonFunction
     return ebpfMonQueryProgramsAddSite(q->programs, f->ioc.pid, places->place[n].address, &site);
 }
 
+/* How many files have a place. They are in the order of the files. */
+static unsigned countFiles(const ebpfMonFunctionPlaces *places)
+{
+    unsigned files = places->count != 0;
+
+    for (unsigned i = 1; i < places->count; i++)
+        files += strcmp(places->place[i].path, places->place[i - 1].path) != 0;
+    return files;
+}
+
 /* Nonzero: a probe at one of the places would do harm (probe/childTrial.h), and "why" names it. Then none gets a probe,
  * because without that place the counts would be wrong. */
 static int hasHarmfulPlace(const ebpfMonFunctionPlaces *places, char *why, size_t size)
@@ -208,6 +219,8 @@ static int setProbes(ebpfMonQueryIocs *q, Followed *f, const ebpfMonFunctionWant
         snprintf(why, size, "no probe can be set at %s: %s", wanted->symbol, ebpfMonUprobeErrorText(err));
     else if (wanted == &q->spec->function)
         noteNames(q, f, places);
+    if (wanted == &q->spec->function)
+        f->files = wanted->isUsdt || ebpfMonFunctionIsPattern(wanted->symbol) ? 0 : countFiles(places);
     free(places);
     return err ? -1 : 0;
 }
@@ -347,6 +360,16 @@ unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *q, double *stepped)
     }
     *stepped = probes ? (double)slow / probes : 0;
     return on;
+}
+
+unsigned ebpfMonQueryIocsCountFiles(const ebpfMonQueryIocs *q)
+{
+    unsigned files = 0;
+
+    for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc; ioc = ioc->next)
+        if (ioc->isOn && ((const Followed *)ioc)->files > files)
+            files = ((const Followed *)ioc)->files;
+    return files;
 }
 
 static void listQueryIocsPayers(const ebpfMonQueryIocs *q, ebpfMonQueryPayerFn each, void *arg)

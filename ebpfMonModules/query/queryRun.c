@@ -158,7 +158,11 @@ static void describeState(const ebpfMonQueryRun *r, int isComplete, char *messag
     const char *lack = ebpfMonQueryProgramsLackKernel(r->programs) ?
                        "; stacks are without functions of the kernel: to read them could crash this one" : "";
     double stepped;
-    unsigned iocs = ebpfMonQueryIocsCount(r->iocs, &stepped);
+    unsigned iocs = ebpfMonQueryIocsCount(r->iocs, &stepped), files = ebpfMonQueryIocsCountFiles(r->iocs);
+    char several[EBPFMON_FUNCTION_NAME + 40] = "";
+
+    if (files > 1 && strcmp(r->spec->function.object, "*") == 0)
+        snprintf(several, sizeof(several), "; %u files have %s: set \"object\"", files, r->spec->function.symbol);
 
     if (!isComplete)
         snprintf(message, size, "not all results could be read; read again at the next look");
@@ -167,7 +171,7 @@ static void describeState(const ebpfMonQueryRun *r, int isComplete, char *messag
     else if (r->spec->order.plan.hostWide)
         snprintf(message, size, "looks at all processes of this host%s", lack);
     else
-        snprintf(message, size, "looks at %u IOC%s%s%s", iocs, iocs == 1 ? "" : "s",
+        snprintf(message, size, "looks at %u IOC%s%s%s%s", iocs, iocs == 1 ? "" : "s", several,
                  stepped > 0 ? "; some probes are single-stepped and cost more" : "", lack);
 }
 

@@ -257,7 +257,9 @@ void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now)
 
 void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index, uint8_t unseen)
 {
-    if (!t->how || (unseen == EBPFMON_UNSEEN_ALONE && (t->how[index] & (EBPFMON_BY_TRAP | EBPFMON_MAY_SLEEP)) == EBPFMON_BY_TRAP))
+    const uint8_t trapped = EBPFMON_BY_TRAP | EBPFMON_MAY_SLEEP;
+
+    if (!t->how || (unseen == EBPFMON_UNSEEN_ALONE && (t->how[index] & trapped) == EBPFMON_BY_TRAP))
         return;
     if (t->unseen[index] < unseen)
         t->unseen[index] = unseen;

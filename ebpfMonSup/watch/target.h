@@ -30,8 +30,8 @@
 #define EBPFMON_MISSED    8 /* it may have processed without being counted, when the way to count it changed: its count
                              * is a lower bound for good */
 #define EBPFMON_TWICE    16 /* a chain can process it twice */
-#define EBPFMON_MAY_SLEEP 32 /* its device support is the only reason for the trap (watch/typeTrial.h): while that sleeps,
-                              * its count stands still without the trap */
+#define EBPFMON_MAY_SLEEP 32 /* its device support is the only reason for the trap (watch/typeTrial.h): while that
+                              * sleeps, its count stands still without the trap */
 
 /* What a put may have processed, or makes process, without being counted; 0: nothing. */
 #define EBPFMON_UNSEEN_ALONE   1 /* this record */

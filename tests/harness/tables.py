@@ -218,9 +218,16 @@ def modules():
     return text
 
 
+def put_logs():
+    text = head(["puts", "caPutLog's text", "its JSON", "tried"])
+    for name, row in load("putLogs").items():
+        text += line([name, row.get("text", "–"), row.get("json", "–"), row["date"]])
+    return text
+
+
 # --- the document ------------------------------------------------------------------------------------------
 TABLES = {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities,
-          "modules": modules}
+          "modules": modules, "putLogs": put_logs}
 
 
 def put_in(document):

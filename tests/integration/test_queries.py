@@ -74,7 +74,8 @@ SAMPLED = {"name": "SAMPLED", "source": {"function": "knownCall", "object": "lat
            "value": {"arg": 1, "as": "int32"}}
 NESTED = {"name": "NESTED", "source": {"function": "dbProcess", "when": "duration"}, "of": {"record": "*SPIN*"},
           "keys": [{"arg": 1, "as": "record"}], "sort": "max", "budget": 100}
-QUERIES = [SAMPLED, NESTED, UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
+SEVERAL = {"name": "SEVERAL", "source": {"function": "_fini"}}
+QUERIES = [SEVERAL, SAMPLED, NESTED, UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
 
 
 ioc, monitor = known_calls(CALLS, QUERIES)
@@ -95,6 +96,12 @@ def test_counts_by_arguments(ioc, monitor):
     assert monitor.list("BY_ARGS_HIST_EDGES") == list(range(-1, 11))
     assert monitor.get("BY_ARGS_KEY_CNT") == 10
     stop(monitor, "BY_ARGS")
+
+
+def test_function_that_several_files_have(monitor):
+    start(monitor, "SEVERAL")
+    until(lambda: "files have _fini: set \"object\"" in monitor.text("SEVERAL_MSG"), 20, lambda: monitor.text("SEVERAL_MSG"))
+    stop(monitor, "SEVERAL")
 
 
 def test_pointers_and_conditions(ioc, monitor):

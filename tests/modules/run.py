@@ -4,8 +4,9 @@
 
 One processing is one completion: one call of recGblFwdLink for the record.
 
-Two IOCs are watched. The one with all modules is watched by chains. The other one has records of Base only, some of them with
-device support of asyn, so its passes can be watched.
+Three IOCs are watched. The one with all modules is watched by chains. The other two have records of Base only, some of them
+with device support of asyn, so their passes can be watched. The driver of the last one says nothing until its device support
+sleeps (watch/typeTrial.h).
 """
 import mmap
 import os
@@ -23,6 +24,7 @@ loopback.use()  # before a client library is imported
 from tests.harness import ca, db, paths, tables  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.passes import row  # noqa: E402
 from tests.harness.wait import settled, until  # noqa: E402
 
 SECONDS = float(os.environ.get("EBPFMON_MODULES_SECONDS", "12"))  # of each level
@@ -30,7 +32,10 @@ ELEMENT = 80  # bytes, as in countCalls.c
 LEVELS = {  # name: level, FILTER_TIMED
     "counts": ("counts", 5), "chains": ("chains", 100), "turns": ("chains", 20), "trace": ("trace", 5),
 }
-MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "ASYN": "asyn", "PASS": "asyn, passes"}
+MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave",
+           "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep"}
+DBD = {"calc": ["calcSupport"], "sscan": ["sscanSupport"], "busy": ["busySupport"], "std": ["stdSupport"], "motor": ["motorSupport", "devSoftMotor"],
+       "iocStats": ["devIocStats"], "autosave": ["asSupport"], "asyn": ["asyn"], "caPutLog": ["caPutLog", "caPutJsonLog"]}
 
 
 def pair(name, rtype, **fields):
@@ -58,35 +63,56 @@ def modules():
     text += db.record("bo", "SSCAN:GO", SCAN="1 second", VAL="1", OMSL="closed_loop", DOL="1", OUT="$(P)SSCAN:SCAN.EXSC CA")
     text += db.record("calc", "BUSY:TOGGLE", SCAN=".5 second", CALC="!VAL")
     text += pair("BUSY:BUSY", "busy", SCAN=".2 second", OMSL="closed_loop", DOL="$(P)BUSY:TOGGLE NPP")
-    return text
+    text += pair("STD:EPID", "epid", SCAN=".1 second", STPL="5", INP="$(P)CALC:TICK NPP", OUTL="$(P)STD:T1 PP", FBON="1", KP="1", DRVH="9")
+    text += pair("STD:THR", "throttle", DLY="0.05", OUT="$(P)STD:T2 PP") + pair("STD:TS", "timestamp", SCAN=".1 second")
+    text += db.record("calcout", "STD:PUT", SCAN=".2 second", CALC="VAL+1", OUT="$(P)STD:THR PP")
+    text += pair("STD:DAY", "stringin", SCAN=".5 second", DTYP="Time of Day") + pair("STD:T1", "ao") + pair("STD:T2", "ao")
+    text += db.record("calcout", "MOTOR:GO", SCAN="1 second", CALC="!VAL", OUT="$(P)MOTOR:M PP") + db.record("ao", "MOTOR:POS", FLNK="$(P)MOTOR:MOVE")
+    text += db.record("bo", "MOTOR:DONE", VAL="1", PINI="YES")
+    text += db.record("seq", "MOTOR:MOVE", DO1="0", LNK1="$(P)MOTOR:DONE PP", DLY2="0.05", DO2="1", LNK2="$(P)MOTOR:DONE PP")
+    text += pair("MOTOR:M", "motor", DTYP="Soft Channel", OUT="$(P)MOTOR:POS PP", DINP="$(P)MOTOR:DONE.VAL", RINP="$(P)MOTOR:POS.VAL", VELO="10",
+                 MRES="1", ACCL="0.1", DHLM="100", DLLM="-100", URIP="No")
+    text += "".join(pair(f"STATS:{name}", "ai", DTYP="IOC stats", INP=f"@{name}", **scan) for name, scan in (
+        ("ioc_cpuload", {"SCAN": ".5 second"}), ("fd", {"SCAN": "I/O Intr"}), ("scanOnceQueueUsed", {"SCAN": "I/O Intr"}),
+        ("cbLowQueueUsed", {"SCAN": "I/O Intr"})))
+    return text + pair("STATS:pwd", "stringin", DTYP="IOC epics var", INP="@CWD", SCAN="1 second")
 
 
-def passes():
-    text = db.READY + "".join(db.counter(f"PASS:C{i}", SCAN=".1 second", FLNK=f"$(P)PASS:D{i}") + db.counter(f"PASS:D{i}") for i in range(20))
-    text += db.record("bo", "PASS:Run", DTYP="asynInt32", OUT="@asyn(APD,0,1)SCOPE_RUN")
-    text += db.record("ao", "PASS:UpdateTime", DTYP="asynFloat64", OUT="@asyn(APD,0,1)SCOPE_UPDATE_TIME")
-    return text + pair("PASS:AI", "ai", DTYP="asynFloat64", INP="@asyn(APD,0,1)SCOPE_MEAN_VALUE", SCAN="I/O Intr")
+def passes(part):
+    text = db.READY + "".join(db.counter(f"{part}:C{i}", SCAN=".1 second", FLNK=f"$(P){part}:D{i}") + db.counter(f"{part}:D{i}") for i in range(20))
+    text += db.record("bo", f"{part}:Run", DTYP="asynInt32", OUT="@asyn(APD,0,1)SCOPE_RUN")
+    text += db.record("ao", f"{part}:UpdateTime", DTYP="asynFloat64", OUT="@asyn(APD,0,1)SCOPE_UPDATE_TIME")
+    if part == "SLEEP":
+        text += pair("SLEEP:WF", "waveform", DTYP="asynFloat64ArrayIn", INP="@asyn(APD,0,1)SCOPE_WAVEFORM", SCAN="I/O Intr", FTVL="DOUBLE", NELM="100")
+    return text + pair(f"{part}:AI", "ai", DTYP="asynFloat64", INP="@asyn(APD,0,1)SCOPE_MEAN_VALUE", SCAN="I/O Intr")
 
 
 class Watched:
-    def __init__(self, cache, tmp, name, text, arrays):
-        self.calls = tmp / f"{name}.calls"
+    """One of the IOCs: with all modules ("part" ASYN), or with asyn."""
+    def __init__(self, cache, tmp, part, text):
+        self.part, self.calls = part, tmp / f"{part}.calls"
         self.ioc = Ioc(tmp, kind="streamIoc", program=cache / "modulesIoc", wrap=(), environ={
             "LD_PRELOAD": str(cache / "countCalls.so"), "COUNT_CALLS": str(self.calls)})
-        (tmp / f"{name}.db").write_text(text)
-        include = ["asyn", "calc", "sscan", "busy"] if arrays else ["asyn"]
-        names = {"asyn": "asyn.dbd", "calc": "calcSupport.dbd", "sscan": "sscanSupport.dbd", "busy": "busySupport.dbd"}
-        dbd = ["base.dbd", *(names[m] for m in include)]
-        lines = [f'dbLoadDatabase("{d}", "{":".join([str(paths.BASE_BIN.parents[1] / "dbd"), *(str(cache / m / "dbd") for m in names)])}")' for d in dbd]
+        (tmp / f"{part}.db").write_text(text)
+        modules = list(DBD) if part == "ASYN" else ["asyn"]
+        path = ":".join(str(d) for d in [paths.BASE_BIN.parents[1] / "dbd", *(cache / m / "dbd" for m in DBD)])
         driver = cache / "asyn" / "testAsynPortDriverApp"
-        lines += [f'dbLoadDatabase("{driver / "src" / "testAsynPortDriverInclude.dbd"}")', "registerAll", 'testAsynPortDriverConfigure("APD", 1000)']
-        lines += [f'dbLoadRecords("{tmp / name}.db", "P={self.ioc.prefix}")']
-        asyn = f'P={self.ioc.prefix}{"ASYN" if arrays else "PASS"}:,R=,PORT=APD,ADDR=0,TIMEOUT=1,NPOINTS=1000'
-        lines += [f'dbLoadRecords("{driver / "Db" / "testAsynPortDriver.db"}", "{asyn}")'] if arrays else []
-        (tmp / f"{name}.cmd").write_text("\n".join([*lines, "iocInit"]) + "\n")
-        self.ioc.files = [str(tmp / f"{name}.cmd")]
+        dbds = ["base.dbd", *(f"{d}.dbd" for m in modules for d in DBD[m]), driver / "src" / "testAsynPortDriverInclude.dbd"]
+        lines = [*(f'dbLoadDatabase("{d}", "{path}")' for d in dbds), "registerAll", 'testAsynPortDriverConfigure("APD", 1000)']
+        lines += [f'dbLoadRecords("{tmp / part}.db", "P={self.ioc.prefix}")']
+        lines += self.others(cache, tmp, driver) if part == "ASYN" else ["iocInit"]
+        (tmp / f"{part}.cmd").write_text("\n".join(lines) + "\n")
+        self.ioc.files = [str(tmp / f"{part}.cmd")]
         self.ioc.start()
-        self.arrays = arrays
+
+    def others(self, cache, tmp, driver):
+        """The commands for records that modules bring, and for autosave."""
+        p = self.ioc.prefix
+        (tmp / "auto.req").write_text("".join(f"{p}{name}\n" for name in ("CALC:TICK", "STD:T1", "MOTOR:POS.DESC")))
+        return [f'dbLoadRecords("{driver / "Db" / "testAsynPortDriver.db"}", "P={p}ASYN:,R=,PORT=APD,ADDR=0,TIMEOUT=1,NPOINTS=1000")',
+                f'dbLoadRecords("{cache / "autosave" / "asApp" / "Db" / "save_restoreStatus.db"}", "P={p}SAVE:")',
+                f'save_restoreSet_status_prefix("{p}SAVE:")', f'set_requestfile_path("{tmp}")', f'set_savefile_path("{tmp}")', "iocInit",
+                'create_monitor_set("auto.req", 2, "")']
 
     def true(self):
         """Completions by record."""
@@ -98,16 +124,16 @@ class Watched:
             return found
 
     def drive(self, on):
-        part = "ASYN" if self.arrays else "PASS"
         if on:
-            self.ioc.put(part + ":UpdateTime", 0.01)  # 100 Hz
-        self.ioc.put(part + ":Run", int(on))
+            self.ioc.put(self.part + ":UpdateTime", 0.01)  # 100 Hz
+        self.ioc.put(self.part + ":Run", int(on))
 
     def rest(self, monitor):
         """Both counts, when nothing processes."""
         self.drive(False)
         self.ioc.process.send("iocPause")
-        return settled(lambda: (self.true(), monitor.records(self.ioc.name)), 60, quiet=2.0)
+        # autosave writes to its records each second, also while the IOC is paused
+        return settled(lambda: (self.true(), monitor.records(self.ioc.name)), 60, quiet=0.6 if self.part == "ASYN" else 2.0)
 
     def go(self):
         self.ioc.process.send("iocRun")
@@ -149,6 +175,16 @@ def try_level(monitor, all_watched, name):
     return rows
 
 
+def try_sleep(monitor, watched):
+    """The driver is silent until passes are watched, then it interrupts, and is silent again."""
+    monitor.set_filter(LEVEL="counts")
+    until(lambda: row(monitor, watched.ioc)[0] == "passes", 180, lambda: f"passes: {row(monitor, watched.ioc)}")
+    before = watched.rest(monitor)
+    watched.go()
+    time.sleep(SECONDS)  # as much as is to be counted
+    return judge(watched, before, watched.rest(monitor))
+
+
 def describe(m):
     text = f'{m["processings"]:,} of {m["records"]} records'
     text += f'; low and marked: {len(m["marked"])}' if m["marked"] else ""
@@ -157,27 +193,27 @@ def describe(m):
 
 def main(cache, levels):
     commits = {m: subprocess.run(["git", "-C", cache / m, "log", "-1", "--format=%h"], capture_output=True, text=True, check=True).stdout.strip()
-               for m in ("asyn", "calc", "sscan", "busy")}
+               for m in DBD}
     with tempfile.TemporaryDirectory() as folder:
-        tmp = Path(folder)
-        iocs = [Watched(cache, tmp, "modules", modules(), True), Watched(cache, tmp, "passes", passes(), False)]
+        tmp, rows = Path(folder), {}
+        iocs = [Watched(cache, tmp, "ASYN", modules()), Watched(cache, tmp, "PASS", passes("PASS"))]
+        sleeper = Watched(cache, tmp, "SLEEP", passes("SLEEP"))
         monitor = Monitor(tmp).start()
         try:
-            rows = {}
             for level in levels:
-                for module, m in try_level(monitor, iocs, level).items():
-                    rows.setdefault(module, {})[level] = describe(m)
+                for module, m in (try_sleep(monitor, sleeper) if level == "sleep" else try_level(monitor, iocs, level)).items():
+                    rows.setdefault(module, {})["counts" if level == "sleep" else level] = describe(m)
                     print(f"{level:8} {module:14} {describe(m)}", m["marked"][:9], flush=True)
         finally:
             monitor.stop()
-            for w in iocs:
+            for w in [*iocs, sleeper]:
                 w.ioc.discard()
-    for module, row in rows.items():
-        row["commit"] = commits[module.split(",")[0]]
-        row["date"] = tables.today()
+    for module, cells in rows.items():
+        cells["commit"] = commits[module.split(",")[0]]
+        cells["date"] = tables.today()
     tables.record("modules", rows)
     tables.write()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:] or list(LEVELS))
+    main(Path(sys.argv[1]), sys.argv[2:] or [*LEVELS, "sleep"])

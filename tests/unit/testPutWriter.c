@@ -169,7 +169,7 @@ static void testThreads(void)
 
 static void testCauses(void)
 {
-    struct ebpfMonPutEvent ev = makeEvent("cbLow"), before, begun;
+    struct ebpfMonPutEvent ev = makeEvent("cbLow"), before;
     struct ebpfMonCauseEvent cause = { .root = fakeAddress(FAKE_CALC) };
 
     testDiag("what caused the put");
@@ -208,7 +208,13 @@ static void testCauses(void)
     findWriter(&ev, &cause);
     testOk(isSo("thread DRIVER", "in the IOC"),
            "a thread with a lock set of its own is not caused by what the record is busy with");
+}
 
+static void testCpLinks(void)
+{
+    struct ebpfMonPutEvent ev, begun;
+
+    testDiag("CP links");
     ev = makeEvent("scanOnce");
     ev.addr = fakeLinkAddr();
     ev.root = fakeAddress(FAKE_CALC);
@@ -248,12 +254,13 @@ static void testLinkWrite(void)
 
     testDiag("a record writes through a CA link");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
-    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && w.pid == (uint32_t)getpid() && w.at == AT &&
-           w.chain.iocId == fake.t->iocId && strcmp(w.channel, "B:Y") == 0 && strcmp(w.link, "A:SEQ.OUT") == 0 &&
+    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && w.pid == (uint32_t)getpid() &&
+           w.at == AT && w.chain.iocId == fake.t->iocId && strcmp(w.channel, "B:Y") == 0 && strcmp(w.link, "A:SEQ.OUT") == 0 &&
            strcmp(w.root, "A:AO") == 0 && strcmp(w.cause, "scan 1 second") == 0, "%s, %s", w.link, w.cause);
     ev.who = fakeCaClient(2000, "anna", "office1");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
-    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && strcmp(w.cause, "put by anna@office1") == 0,
+    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) &&
+               strcmp(w.cause, "put by anna@office1") == 0,
            "a link write of a client's chain has the client as cause");
     ev.link++;
     testOk(!ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w),
@@ -261,8 +268,8 @@ static void testLinkWrite(void)
     ev.link = fakeAddress(FAKE_SEQ) + offsetof(fakeRecord, out);
     ev.sourceBegin = AT - 99;
     ev.sourceTid = 8;
-    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && w.chain.begin == AT - 99 && w.chain.tid == 8 &&
-               w.step.begin == AT - 10 && w.step.tid == 9,
+    testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && w.chain.begin == AT - 99 &&
+               w.chain.tid == 8 && w.step.begin == AT - 10 && w.step.tid == 9,
            "a step of an asynchronous record belongs to the chain that began it");
 }
 
@@ -280,6 +287,7 @@ MAIN(testPutWriter)
     testLinks();
     testThreads();
     testCauses();
+    testCpLinks();
     testLinkWrite();
     ebpfMonPutWritersFree(writers);
     ebpfMonThreadPutsFree(threadPuts);

@@ -185,6 +185,31 @@ static void testTrap(void)
     freeIoc(t);
 }
 
+/* Device support that requests no scan needs no trap (watch/typeTrial.h). */
+static void testAsleep(void)
+{
+    ebpfMonDevSup dev = { .name = "driver", .stamps = EBPFMON_STAMPS_ASLEEP };
+    ebpfMonTarget *t = makeIoc();
+
+    testDiag("device support that sleeps");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    t->cat->rtype[0].dev = &dev;
+    t->cat->rtype[0].devs = 1;
+    t->cat->rec[3].dev = 1;
+    t->how[3] = EBPFMON_BY_TRAP | EBPFMON_MAY_SLEEP;
+    state[t->slot + 3].trapped = 5;
+    state[t->slot + 3].count = 8;
+    ebpfMonRecordTablesSetTrap(recordTables, t, 0, 0);
+    testOk(ebpfMonTargetCountRecord(t, 3) == 5 && !ebpfMonTargetIsAtLeast(t, 3), "its count is exact without the trap");
+    state[t->slot + 3].count++;
+    testOk(ebpfMonTargetCountRecord(t, 3) == 5, "what a snapshot counts is not shown");
+    dev.stamps = EBPFMON_STAMPS_UNKNOWN;
+    ebpfMonRecordTablesSetTrap(recordTables, t, 0, 0);
+    testOk(ebpfMonTargetIsAtLeast(t, 3), "one that does not sleep needs the trap");
+    t->cat->rtype[0].dev = NULL;
+    freeIoc(t);
+}
+
 /* TSE of record 1, in the middle of a stretch, is put. */
 static void testTimeSource(void)
 {
@@ -352,6 +377,7 @@ MAIN(testRecordTables)
     testSuperseded();
     testRemoved();
     testTrap();
+    testAsleep();
     testTimeSource();
     testUnknownType();
     testShown();
