@@ -28,8 +28,8 @@ void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *programs, pid_t p
 int ebpfMonDeviceProgramsReadProcess(ebpfMonDevicePrograms *programs, pid_t pid, struct ebpfMonDeviceConf *conf);
 
 /* Sets the probes of a site in the file "path": two for ebpfMonDeviceServe, else one. *count gets their number; the
- * caller closes them. "number": as in the configuration of the process. 0; or an error of uprobe.h, and then no probe is
- * set. */
+ * caller closes them. "number": as in the configuration of the process. 0; or an error of uprobe.h, and then no probe
+ * is set. */
 int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *programs, ebpfMonDeviceSite site, const char *path,
                                uint64_t offset, pid_t pid, uint32_t number, ebpfMonProbe probe[2], unsigned *count);
 

@@ -255,7 +255,8 @@ static void testLinkWrite(void)
     testDiag("a record writes through a CA link");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
     testOk(ebpfMonPutWritersFindLinkWrite(writers, fake.t, &ev, &found, &w) && w.pid == (uint32_t)getpid() &&
-           w.at == AT && w.chain.iocId == fake.t->iocId && strcmp(w.channel, "B:Y") == 0 && strcmp(w.link, "A:SEQ.OUT") == 0 &&
+           w.at == AT && w.chain.iocId == fake.t->iocId && strcmp(w.channel, "B:Y") == 0 &&
+           strcmp(w.link, "A:SEQ.OUT") == 0 &&
            strcmp(w.root, "A:AO") == 0 && strcmp(w.cause, "scan 1 second") == 0, "%s, %s", w.link, w.cause);
     ev.who = fakeCaClient(2000, "anna", "office1");
     ebpfMonPutWritersLookUp(writers, &ev.head, &ev.who, NULL, &found);
