@@ -104,6 +104,7 @@ typedef struct {
     const struct ebpfMonCosts *costs;    /* probe/calibrate.h */
     struct ebpfMonPacketServers *packetServers; /* model/packetServers.h */
     struct ebpfMonUsage *usage;          /* usage/usage.h */
+    struct ebpfMonSearch *search;        /* search/search.h */
 } ebpfMonModuleCore;
 
 /* --- values ---------------------------------------------------------------------------------------------------- */

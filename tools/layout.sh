@@ -77,9 +77,9 @@ widen() { # RANGE: with this release
 }
 
 # One line a kind of releases, in the order of tools/layoutNumbers.h.
-keepLines() { # KIND FILE WHAT
+keepLines() { # KIND FILE WHAT SEPARATOR
     [ -e "$2" ] || begin "$2" "How $3 lie in releases of EPICS Base"
-    numbers=$(sed -n "s/^$1(.*, \(.*\))/\1/p" "$work/numbers" | paste -sd , | sed 's/,/, /g')
+    numbers=$(sed -n "s/^$1(.*, \(.*\))/\1/p" "$work/numbers" | paste -sd , | sed "s/,/$4/g")
     known=$(sed -n "s/^$1(\"\(.*\)\", $numbers)/\1/p" "$2")
     sed -i "/^$1(.*, $numbers)/d" "$2"
     range=$(widen "${known:-$release}")
@@ -90,8 +90,8 @@ keepLines() { # KIND FILE WHAT
     echo "$2: $range"
 }
 modules=$tools/../ebpfMonModules
-keepLines EVENTS "${2-$modules/subscriptions}/events.h" subscriptions
-keepLines QUEUES "${2-$modules/queues}/queueLayouts.h" queues
+keepLines EVENTS "${2-$modules/subscriptions}/events.h" subscriptions ", "
+keepLines QUEUES "${2-$modules/queues}/queueLayouts.h" queues ,
 
 grep '^LAYOUT' "$work/numbers" >"$work/layout"
 for file in "$to"/layout[0-9]*.h; do

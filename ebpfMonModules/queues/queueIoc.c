@@ -38,7 +38,8 @@ const char *const ebpfMonQueueNames[ebpfMonQueueCount] = {
 enum { varSets, varRings, varOnce, varOverruns, varLinks, varCount };
 enum { varLog, varOldLog, varLogs };
 
-static int fits(const ebpfMonQueueLayout *l, const ebpfMonVariable *core, const ebpfMonVariable *log, int hasOnceEntries)
+static int fitsVariables(const ebpfMonQueueLayout *l, const ebpfMonVariable *core, const ebpfMonVariable *log,
+                         int hasOnceEntries)
 {
     uint64_t sets = core[varSets].address ? core[varSets].size : core[varRings].size;
     const ebpfMonVariable *own = &log[l->logLog ? varLog : varOldLog], *other = &log[l->logLog ? varOldLog : varLog];
@@ -58,12 +59,12 @@ static void findQueues(ebpfMonQueueIoc *ioc)
     ebpfMonVariablesFind(ioc->pid, "callbackRequest", names, varCount, core);
     ebpfMonVariablesFind(ioc->pid, "errlogPrintf", logNames, varLogs, log);
     if (!core[varSets].address && !core[varRings].address) {
-        snprintf(ioc->why, sizeof(ioc->why), "its files have no symbols for static variables (callbackQueue); the command "
-                 "ebpfMonSymbols keeps those of its build");
+        snprintf(ioc->why, sizeof(ioc->why), "its files have no symbols for static variables (callbackQueue); the "
+                 "command ebpfMonSymbols keeps those of its build");
         return;
     }
     for (size_t i = 0; !ioc->layout && i < sizeof(layouts) / sizeof(layouts[0]); i++)
-        if (fits(&layouts[i], core, log, base->has.onceLink))
+        if (fitsVariables(&layouts[i], core, log, base->has.onceLink))
             ioc->layout = &layouts[i];
     if (!ioc->layout) {
         snprintf(ioc->why, sizeof(ioc->why), "its queues lie otherwise than in EPICS Base 3.14.12 to 7.0.10");
@@ -146,7 +147,9 @@ static int compareFillers(const void *left, const void *right)
 {
     const filler *l = left, *r = right;
 
-    return l->count != r->count ? (l->count < r->count) - (l->count > r->count) : (l->record > r->record) - (l->record < r->record);
+    if (l->count != r->count)
+        return l->count < r->count ? 1 : -1;
+    return (l->record > r->record) - (l->record < r->record);
 }
 
 static uint32_t findRecord(const ebpfMonQueueIoc *ioc, uint64_t precord)
@@ -170,7 +173,8 @@ static uint32_t findRecordOfList(const ebpfMonQueueIoc *ioc, uint64_t at)
 
 /* Of a callback, the bytes of which were read: its user is a record, or one stands behind it (bo, busy: struct
  * myCallback); else its user is the list of an event, or that of an I/O Intr scan stands behind it. */
-static void findRecordOfCallback(const ebpfMonQueueIoc *ioc, uint64_t callback, const char *bytes, int isLook, filler *to)
+static void findRecordOfCallback(const ebpfMonQueueIoc *ioc, uint64_t callback, const char *bytes, int isLook,
+                                 filler *to)
 {
     uint64_t user = ebpfMonMemNumberAt(bytes, ioc->layout->callbackUser);
 
@@ -281,7 +285,8 @@ static void describeFillers(const ebpfMonQueueIoc *ioc, const filler *f, unsigne
         snprintf(text + n, size - n, "%s%s %u", n ? ", " : "", named ? "others" : "not known", rest);
 }
 
-/* Names those who fill the queue, or had filled it: what was taken out of a ring stays there until it is overwritten. */
+/* Names those who fill the queue, or had filled it: what was taken out of a ring stays there until another takes its
+ * place. */
 static void findFillers(const ebpfMonQueueIoc *ioc, ebpfMonQueueKind kind, ebpfMonQueue *q, const char *ring)
 {
     double wanted = q->used > q->size / 2 ? q->used : q->lately ? q->size : q->high;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queues of one IOC, as Base has them in memory: callback queues (callback.c), scanOnce (dbScan.c), the work list of
- * CA links (dbCa.c), the messages of errlog (errlog.c). The variables are static, so symbols tell where they are. What
- * was found is read in one job. Only queues.c uses this, without a lock, in its thread.
+ * The queues of one IOC, as Base has them in memory: callback queues (callback.c), scanOnce (dbScan.c), the work list
+ * of CA links (dbCa.c), the messages of errlog (errlog.c). The variables are static, so symbols tell where they are.
+ * What was found is read in one job. Only queues.c uses this, without a lock, in its thread.
  */
 #ifndef EBPFMON_QUEUEIOC_H
 #define EBPFMON_QUEUEIOC_H

@@ -67,7 +67,8 @@ static void wakeModule(void *arg)
 }
 
 static ebpfMonModule module = {
-    .name = "queues", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule, .iocs = wakeModule,
+    .name = "queues", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+    .iocs = wakeModule,
 };
 
 static void addNumber(ebpfMonTextReport *report, double number)

@@ -161,7 +161,8 @@ static void tellQueue(ebpfMonQueueRoom *d, const ebpfMonQueueIoc *ioc, unsigned 
     if (isHalf)
         describeQueue(ioc, kind, now, text, sizeof(text));
     else
-        snprintf(text, sizeof(text), "IOC %s: queue %s is less than half full again", ioc->name, ebpfMonQueueNames[kind]);
+        snprintf(text, sizeof(text), "IOC %s: queue %s is less than half full again", ioc->name,
+                 ebpfMonQueueNames[kind]);
     q->isTold = isHalf;
     ebpfMonModuleAddEvent(text);
 }

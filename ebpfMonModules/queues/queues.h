@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The queues of the watched IOCs: how full they are, what they lose, who fills them. The thread of the module reads them
- * once a second, less often in a silence. Nothing is attached.
+ * The queues of the watched IOCs: how full they are, what they lose, who fills them. The thread of the module reads
+ * them once a second, less often in a silence. Nothing is attached.
  */
 #ifndef EBPFMON_QUEUES_H
 #define EBPFMON_QUEUES_H

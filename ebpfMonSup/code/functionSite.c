@@ -450,7 +450,7 @@ typedef struct {
 } VariableLook;
 
 /* A file without symbols of its own defines at most the anchor; a program not even that. */
-static unsigned findSymbols(VariableLook *look, ebpfMonElfFile *file, ebpfMonElfSymbol *symbol)
+static unsigned searchSymbols(VariableLook *look, ebpfMonElfFile *file, ebpfMonElfSymbol *symbol)
 {
     const char *names[EBPFMON_VARIABLES_MAX + 1];
     ebpfMonSymbolSearch search = { 0 };
@@ -485,7 +485,7 @@ static int takeVariables(PlaceLook *place, const ebpfMonMapping *map)
         return 0;
     if (fstatfs(fd, &fs) == 0 && fs.f_type != FUSE_SUPER_MAGIC && ebpfMonElfOpen(&file, fd) == 0) {
         snprintf(look->symbols.program, sizeof(look->symbols.program), "%s", map->path);
-        look->known = findSymbols(look, &file, symbol);
+        look->known = searchSymbols(look, &file, symbol);
         if (look->known && findBias(&file, map, &bias))
             look->known = 0;
         for (unsigned i = 0; look->known && i < look->count; i++)
@@ -497,7 +497,7 @@ static int takeVariables(PlaceLook *place, const ebpfMonMapping *map)
     return look->known != 0;
 }
 
-static void findVariables(void *data)
+static void searchVariables(void *data)
 {
     visitMappings(data, takeVariables);
 }
@@ -505,7 +505,7 @@ static void findVariables(void *data)
 unsigned ebpfMonVariablesFind(pid_t pid, const char *anchor, const char *const *names, unsigned count,
                               ebpfMonVariable *found)
 {
-    static const ebpfMonForeignJob job = { findVariables, free };
+    static const ebpfMonForeignJob job = { searchVariables, free };
     VariableLook *look = calloc(1, sizeof(*look));
     unsigned known;
 

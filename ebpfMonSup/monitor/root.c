@@ -94,7 +94,8 @@ static void stopMonitor(void *arg)
 static int startThreads(ebpfMonMonitor *m)
 {
     const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs,
-                                     .packetServers = m->packetServers, .usage = m->usage };
+                                     .packetServers = m->packetServers, .usage = m->usage,
+                                     .search = m->search };
 
     ebpfMonModulesStart(&core); /* before there is a put */
     if (ebpfMonFollowerStart(m->watch.follower))

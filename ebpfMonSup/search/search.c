@@ -28,8 +28,10 @@ typedef struct {
     char     text[EBPFMON_SEARCH_NAME_SIZE];
     uint64_t searches;
     uint64_t first;           /* time of the first one */
+    struct ebpfMonPeer way;   /* of the last one */
+    char     asker[72];       /* ebpfMonSearchSetAsker */
     uint64_t clients;         /* each client sets the bit of its hash: their number is estimated from the bits */
-    ebpfMonSearchAsker asker[EBPFMON_SEARCH_ASKERS];
+    ebpfMonSearchAsker channel[EBPFMON_SEARCH_ASKERS];
 } ebpfMonSearchName;
 
 /* A search, by client and cid. */
@@ -37,6 +39,13 @@ typedef struct {
     ebpfMonKeyHead head;
     uint64_t name;            /* key of the name */
 } ebpfMonSearchQuestion;
+
+/* The servers that answered a search for a name. */
+typedef struct {
+    ebpfMonKeyHead head;
+    struct ebpfMonPeer server[2]; /* the newest first */
+    uint64_t time[2];         /* 0: there is none */
+} ebpfMonSearchAnswer;
 
 /* A client that searches. */
 typedef struct {
@@ -69,12 +78,14 @@ typedef struct {
 struct ebpfMonSearch {
     epicsMutexId lock;        /* guards all members below. The lock of the published values may be taken under it */
     uint64_t searches, beacons; /* of all */
-    ebpfMonKeyTable nameTable, questionTable, clientTable, serverTable;
+    ebpfMonKeyTable nameTable, questionTable, answerTable, clientTable, serverTable;
     ebpfMonSearchName names[EBPFMON_SEARCH_NAMES];
     ebpfMonSearchQuestion questions[EBPFMON_SEARCH_QUESTIONS];
+    ebpfMonSearchAnswer answers[EBPFMON_SEARCH_ANSWERS];
     ebpfMonSearchClient clients[EBPFMON_SEARCH_CLIENTS];
     ebpfMonSearchServer servers[EBPFMON_SEARCH_SERVERS];
     uint32_t nameBuckets[EBPFMON_SEARCH_NAMES], questionBuckets[EBPFMON_SEARCH_QUESTIONS];
+    uint32_t answerBuckets[EBPFMON_SEARCH_ANSWERS];
     uint32_t clientBuckets[EBPFMON_SEARCH_CLIENTS], serverBuckets[EBPFMON_SEARCH_SERVERS];
     ebpfMonSearchRank nameRank[EBPFMON_SEARCH_NAMES], clientRank[EBPFMON_SEARCH_CLIENTS];
     ebpfMonSearchRank serverRank[EBPFMON_SEARCH_SERVERS];
@@ -99,6 +110,8 @@ ebpfMonSearch *ebpfMonSearchNew(void)
     ebpfMonKeyTableInit(&s->nameTable, s->names, sizeof(*s->names), EBPFMON_SEARCH_NAMES, s->nameBuckets, seed);
     ebpfMonKeyTableInit(&s->questionTable, s->questions, sizeof(*s->questions), EBPFMON_SEARCH_QUESTIONS,
                         s->questionBuckets, seed);
+    ebpfMonKeyTableInit(&s->answerTable, s->answers, sizeof(*s->answers), EBPFMON_SEARCH_ANSWERS, s->answerBuckets,
+                        seed);
     ebpfMonKeyTableInit(&s->clientTable, s->clients, sizeof(*s->clients), EBPFMON_SEARCH_CLIENTS, s->clientBuckets,
                         seed);
     ebpfMonKeyTableInit(&s->serverTable, s->servers, sizeof(*s->servers), EBPFMON_SEARCH_SERVERS, s->serverBuckets,
@@ -156,7 +169,7 @@ static ebpfMonSearchAsker *followChannel(ebpfMonSearchName *name, uint64_t clien
     ebpfMonSearchAsker *room = NULL;
 
     for (unsigned i = 0; i < EBPFMON_SEARCH_ASKERS; i++) {
-        ebpfMonSearchAsker *asker = &name->asker[i];
+        ebpfMonSearchAsker *asker = &name->channel[i];
 
         if (asker->client == client && asker->cid == cid && getAge(time, asker->last) <= EBPFMON_SEARCH_FORGET)
             return asker;
@@ -303,16 +316,15 @@ static void fillNameRow(ebpfMonSearchRow *row, const ebpfMonSearchName *name)
     row->first = ebpfMonClockStamp(name->first);
     row->last = ebpfMonClockStamp(name->head.touched);
     formatHost(host, sizeof(host), name->client, name->protocol);
+    snprintf(row->who, sizeof(row->who), "%s%s", name->asker, host);
     if (n > 1)
-        snprintf(row->who, sizeof(row->who), "%s, ~%u clients", host, n);
-    else
-        snprintf(row->who, sizeof(row->who), "%s", host);
+        snprintf(row->who + strlen(row->who), sizeof(row->who) - strlen(row->who), ", ~%u clients", n);
 }
 
 /* Nonzero: this channel of the name was searched often enough, and none before it by the same client. */
 static int isFirstOfClient(const ebpfMonSearchName *name, unsigned index)
 {
-    const ebpfMonSearchAsker *asker = name->asker;
+    const ebpfMonSearchAsker *asker = name->channel;
 
     if (asker[index].count < EBPFMON_SEARCH_ENOUGH)
         return 0;
@@ -334,7 +346,7 @@ static unsigned rankNames(ebpfMonSearch *s)
             ebpfMonSearchClient *client = NULL;
 
             if (isFirstOfClient(name, i))
-                client = ebpfMonKeyTableFind(&s->clientTable, name->asker[i].client);
+                client = ebpfMonKeyTableFind(&s->clientTable, name->channel[i].client);
             if (client)
                 client->never++;
         }
@@ -428,6 +440,95 @@ void ebpfMonSearchPublish(ebpfMonSearch *s, uint64_t time, double seconds)
     epicsMutexUnlock(s->lock);
 }
 
+/* --- what is known of a name --- */
+
+/* Under the lock, as the next two. */
+static void noteWay(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, const char *text, const struct ebpfMonPeer *peer)
+{
+    ebpfMonSearchName *name = ebpfMonKeyTableFind(&s->nameTable, makeNameKey(protocol, text));
+
+    if (!name)
+        return;
+    if (name->way.addr != peer->addr || name->way.port != peer->port || name->way.netns != peer->netns)
+        name->asker[0] = 0;
+    name->way = *peer;
+}
+
+static void noteAnswer(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, uint64_t time, ebpfMonSearchHost client,
+                       const ebpfMonWireEvent *ev)
+{
+    uint64_t key = makeNameKey(protocol, ev->name);
+    const ebpfMonSearchQuestion *question;
+    ebpfMonSearchAnswer *a;
+
+    if (!ev->name[0]) {
+        question = ebpfMonKeyTableFind(&s->questionTable, makeQuestionKey(makeHostKey(protocol, client), ev->cid));
+        if (!question)
+            return;
+        key = question->name;
+    }
+    a = ebpfMonKeyTableGet(&s->answerTable, key, time);
+    if (a->time[0] && (a->server[0].saddr != ev->peer.saddr || a->server[0].sport != ev->peer.sport)) {
+        a->server[1] = a->server[0];
+        a->time[1] = a->time[0];
+    }
+    a->server[0] = ev->peer;
+    a->time[0] = time;
+}
+
+static void fillState(ebpfMonSearch *s, const ebpfMonSearchName *name, uint64_t key, ebpfMonSearchState *state)
+{
+    const ebpfMonSearchAnswer *a = ebpfMonKeyTableFind(&s->answerTable, key);
+    uint64_t now = ebpfMonClockReal();
+
+    if (name) {
+        ebpfMonTextSet(state->name, sizeof(state->name), name->text);
+        state->protocol = name->protocol;
+        state->first = name->first;
+        state->way = name->way;
+        state->isNever = name->head.raised != 0;
+    }
+    for (unsigned i = 0; a && i < 2; i++)
+        if (a->time[i] && getAge(now, a->time[i]) < EBPFMON_SEARCH_FORGET)
+            state->server[state->servers++] = a->server[i];
+}
+
+void ebpfMonSearchGetState(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, const char *text,
+                           ebpfMonSearchState *state)
+{
+    uint64_t key = makeNameKey(protocol, text);
+
+    memset(state, 0, sizeof(*state));
+    epicsMutexMustLock(s->lock);
+    fillState(s, ebpfMonKeyTableFind(&s->nameTable, key), key, state);
+    epicsMutexUnlock(s->lock);
+}
+
+unsigned ebpfMonSearchListNever(ebpfMonSearch *s, ebpfMonSearchState *list, unsigned max)
+{
+    const ebpfMonSearchName *name = NULL;
+    unsigned n = 0;
+
+    epicsMutexMustLock(s->lock);
+    while (n < max && (name = ebpfMonKeyTableGetNext(&s->nameTable, 1, name)) != NULL) {
+        memset(&list[n], 0, sizeof(list[n]));
+        fillState(s, name, name->head.key, &list[n++]);
+    }
+    epicsMutexUnlock(s->lock);
+    return n;
+}
+
+void ebpfMonSearchSetAsker(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, const char *text, const char *who)
+{
+    ebpfMonSearchName *name;
+
+    epicsMutexMustLock(s->lock);
+    name = ebpfMonKeyTableFind(&s->nameTable, makeNameKey(protocol, text));
+    if (name)
+        ebpfMonTextCopy(name->asker, sizeof(name->asker), who);
+    epicsMutexUnlock(s->lock);
+}
+
 /* --- packets --- */
 
 int ebpfMonSearchAddPacket(ebpfMonSearch *search, const ebpfMonWireEvent *ev)
@@ -441,8 +542,14 @@ int ebpfMonSearchAddPacket(ebpfMonSearch *search, const ebpfMonWireEvent *ev)
     switch (ev->kind) {
     case ebpfMonWireSearch:
         ebpfMonSearchAddQuestion(search, ev->time, protocol, client, ev->cid, ev->name);
+        epicsMutexMustLock(search->lock);
+        noteWay(search, protocol, ev->name, &ev->peer);
+        epicsMutexUnlock(search->lock);
         return 1;
     case ebpfMonWireFound:
+        epicsMutexMustLock(search->lock);
+        noteAnswer(search, protocol, ev->time, client, ev);
+        epicsMutexUnlock(search->lock);
         ebpfMonSearchAddAnswer(search, protocol, client, ev->cid, ev->name);
         return 1;
     case ebpfMonWireBeacon:

@@ -68,6 +68,32 @@ void ebpfMonSearchAddBeacon(ebpfMonSearch *search, uint64_t time, ebpfMonSearchP
  * published values under its own; the caller notifies the group ebpfMonGroupSearch afterwards. */
 void ebpfMonSearchPublish(ebpfMonSearch *search, uint64_t time, double seconds);
 
+/* --- what is known of a name ---
+ *
+ * For those who find out why a name is not reached.
+ */
+
+#define EBPFMON_SEARCH_ANSWERS 4096 /* names whose servers are kept */
+
+typedef struct {
+    char     name[EBPFMON_SEARCH_NAME_SIZE];
+    ebpfMonSearchProtocol protocol;
+    uint64_t first;           /* time of the first search since the last answer; 0: none was seen */
+    struct ebpfMonPeer way;   /* the last search: client, where it went to, and in which namespace it was seen */
+    int      isNever;         /* it counts as never found */
+    unsigned servers;         /* different servers that answered a search for it in the last ten minutes, 2 at most */
+    struct ebpfMonPeer server[2]; /* … the newest first: saddr, sport */
+} ebpfMonSearchState;
+
+void ebpfMonSearchGetState(ebpfMonSearch *search, ebpfMonSearchProtocol protocol, const char *name,
+                           ebpfMonSearchState *state);
+
+/* Lists names that count as never found, the newest first, at most "max". Returns their number. */
+unsigned ebpfMonSearchListNever(ebpfMonSearch *search, ebpfMonSearchState *list, unsigned max);
+
+/* Who searches this name, for the published list: it stands before address and port. */
+void ebpfMonSearchSetAsker(ebpfMonSearch *search, ebpfMonSearchProtocol protocol, const char *name, const char *who);
+
 /* --- packets ---
  *
  * Adds the searches, answers and beacons that wire/ found in packets. No state; any thread.

@@ -4,7 +4,7 @@ import os
 import re
 
 import pytest
-from tests.harness import ca, db, paths
+from tests.harness import ca, db, paths, releases
 from tests.harness.wait import until
 
 PULSES, EVENTS, ROUNDS = 60, 100, 11
@@ -102,3 +102,19 @@ def test_queue_over_half_and_who_fills_it(new_ioc, monitor):
     assert severity(monitor, "QUEUE_HALF_CNT") == FINE and monitor.get("QUEUE_FULL_CNT") == 0
     assert wait_equal(monitor, ioc)["cbLow"]["HIGHS"] >= 1100
     assert "overflow" not in monitor.text("QUEUE_MSG")
+
+
+def test_other_builds(new_ioc, monitor, tmp_path):
+    """A wheel of Base has symbols; of a stripped library the state says what is missing."""
+    wheel = new_ioc(db.READY, kind="pvxs").start()
+    monitor.wait_ioc(wheel)
+    known = until(lambda: rows(monitor, wheel), 15, lambda: monitor.text("QUEUE_MSG"))
+    assert {q: (r["USEDS"], r["SIZES"], r["OVERFLOW_CNTS"]) for q, r in known.items() if q not in ("CA links", "errlog")} == \
+        {"cbLow": (0, 2000, 0), "cbMedium": (0, 2000, 0), "cbHigh": (0, 2000, 0), "scanOnce": (0, 1000, 0)}
+    assert known["errlog"]["SIZES"] == 1280 and known["CA links"]["USEDS"] == 0
+    build = next(b for b in releases.find() if b.kind == "stripped" and b.folder == paths.BASE)
+    program, environ = releases.prepare(build, tmp_path)
+    bare = new_ioc(db.READY, program=program, environ=environ).start()
+    monitor.wait_ioc(bare)
+    monitor.wait_text("QUEUE_MSG", lambda t: t.startswith(f"IOC {bare.name}: not known: its files have no symbols"))
+    assert not rows(monitor, bare)
