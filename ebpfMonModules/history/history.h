@@ -37,8 +37,8 @@ int ebpfMonHistoryConfigure(ebpfMonHistory *history, const char *file, int megab
                             char *why, size_t size);
 
 /* Keeps the newest rows in memory, each put by itself, and packets; and writes them to files of this folder when
- * something happens (historyFreezer.h); before iocInit. megabytes: 0 for the default. packets: "none"; "payload": whole;
- * NULL or "": headers. 0; or -1: "why" says what is wrong. */
+ * something happens (historyFreezer.h); before iocInit. megabytes: 0 for the default. packets: "none"; "payload": they
+ * are kept whole; NULL or "": headers. 0; or -1: "why" says what is wrong. */
 int ebpfMonHistoryKeepRing(ebpfMonHistory *history, const char *folder, int megabytes, const char *packets, char *why,
                            size_t size);
 

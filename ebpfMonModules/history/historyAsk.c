@@ -123,37 +123,41 @@ static const char *chooseRows(const ebpfMonHistoryQuestion *q)
     return q->automatic ? "automatic IN (0, 1)" : "automatic = 0";
 }
 
-/* The names in a column that has an index, from one to the next of those that begin as the pattern does. */
-#define NAMES "(WITH RECURSIVE p(v) AS (SELECT min(%1$s) FROM rows WHERE %1$s >= ?%3$d UNION ALL SELECT " \
-              "(SELECT min(%1$s) FROM rows WHERE %1$s > p.v) FROM p WHERE p.v < ?%3$d || char(1114111)) " \
-              "SELECT v FROM p WHERE v GLOB ?%2$d LIMIT ?%4$d)"
 #define FEW 200
+
+/* The names in a column that has an index, from one to the next of those that begin as the pattern ?at does. ?11: this
+ * begin, ?12: how many at most. */
+static void addNames(char *sql, size_t size, const char *column, int at)
+{
+    size_t used = strlen(sql);
+
+    snprintf(sql + used, size - used, "(WITH RECURSIVE p(v) AS (SELECT min(%s) FROM rows WHERE %s >= ?11 UNION ALL "
+             "SELECT (SELECT min(%s) FROM rows WHERE %s > p.v) FROM p WHERE p.v < ?11 || char(1114111)) "
+             "SELECT v FROM p WHERE v GLOB ?%d LIMIT ?12)", column, column, column, column, at);
+}
+
+static void bindNames(sqlite3_stmt *stmt, const char *pattern, int most)
+{
+    sqlite3_bind_text(stmt, 11, pattern, (int)strcspn(pattern, "*?["), SQLITE_STATIC);
+    sqlite3_bind_int(stmt, 12, most);
+}
 
 /* Nonzero: few names match this pattern, so their rows are looked up. Rows of many names are soon found by time. */
 static int areFew(sqlite3 *db, const char *column, const char *pattern)
 {
+    char sql[500] = "SELECT count(*) FROM ";
     sqlite3_stmt *stmt = NULL;
-    char sql[500];
-    int isWanted = pattern && strpbrk(pattern, "*?["), few = 0;
+    int few = 0;
 
-    snprintf(sql, sizeof(sql), "SELECT count(*) FROM " NAMES, column, 1, 2, 3);
-    if (!isWanted || sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+    addNames(sql, sizeof(sql), column, 1);
+    if (!pattern || !strpbrk(pattern, "*?[") || sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
         return 0;
     sqlite3_bind_text(stmt, 1, pattern, -1, SQLITE_STATIC);
-    sqlite3_bind_text(stmt, 2, pattern, (int)strcspn(pattern, "*?["), SQLITE_STATIC);
-    sqlite3_bind_int(stmt, 3, FEW + 1);
+    bindNames(stmt, pattern, FEW + 1);
     if (sqlite3_step(stmt) == SQLITE_ROW)
         few = sqlite3_column_int(stmt, 0) <= FEW;
     sqlite3_finalize(stmt);
     return few;
-}
-
-/* Adds the condition of a pattern that matches few names: "at" is the pattern, "begin" its begin. */
-static void addNames(char *sql, size_t size, const char *column, int at, int begin)
-{
-    size_t used = strlen(sql);
-
-    snprintf(sql + used, size - used, " AND %1$s IS NOT NULL AND %1$s IN " NAMES, column, at, begin, begin + 1);
 }
 
 /* Nonzero: what is asked for has an index by time of its own, which has few rows. */
@@ -173,11 +177,15 @@ static const char *makeSql(sqlite3 *db, const ebpfMonHistoryQuestion *q, char *s
     snprintf(sql, size, "WITH found AS (SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows %s WHERE %s "
              "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s",
              byPv ? "INDEXED BY rowsByPv" : byUser ? "INDEXED BY rowsByUser" : "", chooseRows(q),
-             q->kind ? "" : " AND kind <> 'minute'", q->failed ? " AND " EBPFMON_HISTORY_FAILED : ""); /* with -x, too */
+             q->kind ? "" : " AND kind <> 'minute'",
+             q->failed ? " AND " EBPFMON_HISTORY_FAILED : ""); /* with -x, too */
     addPattern(sql, size, "pv", q->pv, 3);
     addPattern(sql, size, "user", q->user, 4);
-    if (byPv || byUser)
-        addNames(sql, size, byPv ? "pv" : "user", byPv ? 3 : 4, 11);
+    if (byPv || byUser) {
+        used = strlen(sql);
+        snprintf(sql + used, size - used, byPv ? " AND pv IN " : " AND user IS NOT NULL AND user IN ");
+        addNames(sql, size, byPv ? "pv" : "user", byPv ? 3 : 4);
+    }
     addPattern(sql, size, "host", q->host, 5);
     addPattern(sql, size, "ioc", q->ioc, 6);
     addPattern(sql, size, "value", q->value, 7);
@@ -209,10 +217,8 @@ static sqlite3_stmt *prepareQuestion(sqlite3 *db, const ebpfMonHistoryQuestion *
             sqlite3_bind_text(stmt, 3 + i, patterns[i], -1, SQLITE_STATIC);
     sqlite3_bind_int64(stmt, 9, q->most ? (int64_t)q->most : -1);
     sqlite3_bind_int64(stmt, 10, q->to ? q->to + EBPFMON_HISTORY_RUN_LONGEST : INT64_MAX);
-    if (few) {
-        sqlite3_bind_text(stmt, 11, few, (int)strcspn(few, "*?["), SQLITE_STATIC);
-        sqlite3_bind_int(stmt, 12, FEW);
-    }
+    if (few)
+        bindNames(stmt, few, FEW);
     return stmt;
 }
 

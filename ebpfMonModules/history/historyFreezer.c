@@ -226,12 +226,13 @@ static int writeFile(const ebpfMonHistoryFreezer *f, const char *path, uint64_t 
         return -1;
     status = ebpfMonHistoryStoreBegin(store, why, size) || addRows(f, store, worker, why, size) ||
              addIocs(store, now, why, size) || ebpfMonHistoryStoreAdd(store, &note, why, size) ||
-             ebpfMonHistoryStoreEnd(store, now, 1, why, size) ? -1 : 0;
+             ebpfMonHistoryStoreEnd(store, now, 1, why, size) || ebpfMonHistoryStoreFinish(store, why, size) ? -1 : 0;
     ebpfMonHistoryStoreClose(store);
     return status;
 }
 
-/* The page about the rows of a file. It gets its name when it is whole. If it cannot be written, it can be made later. */
+/* The page about the rows of a file. It gets its name when it is whole. If it cannot be written, it can be made
+ * later. */
 static void writePage(const char *base, const char *ending, uint64_t now, ebpfMonHistoryForm form)
 {
     char file[420], path[420], part[440], why[200];
@@ -267,16 +268,25 @@ static int writeFiles(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, 
     return f->packets ? ebpfMonHistoryPacketsWrite(f->packets, path, f->note, worker, why, size) : 0;
 }
 
-static void freezeNow(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, char *said, size_t size)
+/* 0; or -1: the files of this second are there already. */
+static int nameFiles(const ebpfMonHistoryFreezer *f, uint64_t now, char *base, size_t size)
 {
-    uint64_t now = ebpfMonClockReal();
     time_t seconds = (time_t)(now / EBPFMON_SECOND_NS);
-    char base[400], name[40], why[600];
+    char name[40], file[420];
     struct tm tm;
 
     gmtime_r(&seconds, &tm);
     strftime(name, sizeof(name), "%Y%m%dT%H%M%SZ", &tm);
-    snprintf(base, sizeof(base), "%s/" PREFIX "%s", f->folder, name);
+    snprintf(base, size, "%s/" PREFIX "%s", f->folder, name);
+    snprintf(file, sizeof(file), "%s.sqlite", base);
+    return access(file, F_OK) == 0 ? -1 : 0;
+}
+
+static void freezeNow(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, ebpfMonWorker *worker, char *said,
+                      size_t size)
+{
+    char why[600];
+
     if (writeFiles(f, base, now, worker, why, sizeof(why)))
         snprintf(said, size, "the last minutes are not frozen whole: %s", why);
     else
@@ -286,7 +296,8 @@ static void freezeNow(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, char *sai
 
 int ebpfMonHistoryFreezerWork(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, char *said, size_t size)
 {
-    uint64_t now = ebpfMonClockMonotonic();
+    uint64_t now = ebpfMonClockMonotonic(), real = ebpfMonClockReal();
+    char base[400];
 
     if (isSignalled) {
         isSignalled = 0;
@@ -299,9 +310,9 @@ int ebpfMonHistoryFreezerWork(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, c
         f->requested[0] = 0;
     }
     epicsMutexUnlock(f->lock);
-    if (!f->dueAt || now < f->dueAt)
+    if (!f->dueAt || now < f->dueAt || nameFiles(f, real, base, sizeof(base)))
         return 0;
     f->dueAt = 0;
-    freezeNow(f, worker, said, size);
+    freezeNow(f, base, real, worker, said, size);
     return 1;
 }

@@ -137,7 +137,7 @@ static void writeSection(packetFile *f, const char *note)
     addBytes(f, &unknown, sizeof(unknown)); /* length of the section */
     addOption(f, optionComment, note, strlen(note));
     addOption(f, optionProgram, program, strlen(program));
-    addOption(f, optionEnd, NULL, 0);
+    addWord(f, optionEnd);
     endBlock(f);
 }
 
@@ -158,7 +158,7 @@ static uint32_t findInterface(packetFile *f, uint32_t netns)
     addWord(f, 0); /* no limit of length */
     addOption(f, optionName, name, strlen(name));
     addOption(f, optionResolution, &nanoseconds, 1);
-    addOption(f, optionEnd, NULL, 0);
+    addWord(f, optionEnd);
     endBlock(f);
     f->netns[f->namespaces] = netns;
     return f->namespaces++;
@@ -224,7 +224,7 @@ static void writePacket(packetFile *f)
     addBytes(f, ip, head.kept);
     if (length) {
         addOption(f, optionComment, note, length);
-        addOption(f, optionEnd, NULL, 0);
+        addWord(f, optionEnd);
     }
     endBlock(f);
 }

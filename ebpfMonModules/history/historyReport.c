@@ -12,8 +12,8 @@
 #define SPARK     160 /* width of the picture of a figure */
 #define SPARK_TOP 24
 
-/* A table: its columns are those of the query, which gets ?1 and ?2, the times, ?3, the begin of the time before that is
- * as long, and ?4, six hours before. Columns whose names end in "time" are times. */
+/* A table: its columns are those of the query, which gets ?1 and ?2, the times, ?3, the begin of the time before that
+ * is as long, and ?4, six hours before. Columns whose names end in "time" are times. */
 typedef struct {
     const char *title, *sql, *none; /* none: what stands there if there is no row; NULL: the part is left out */
     int hasFigures;                 /* nonzero: its first columns are IOC, record and figure of rows of kind minute */
@@ -296,8 +296,8 @@ static void writeHead(const page *p)
     ebpfMonHistoryFormatTime(p->q->from, 0, from, sizeof(from));
     ebpfMonHistoryFormatTime(p->q->to, 0, to, sizeof(to));
     if (p->isHtml)
-        fprintf(p->out, "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>%s to %s</title>\n%s</head><body>\n"
-                "<h1>%s to %s</h1>\n", from, to, style, from, to);
+        fprintf(p->out, "<!DOCTYPE html>\n<html><head><meta charset=\"utf-8\"><title>%s to %s</title>\n%s</head>"
+                "<body>\n<h1>%s to %s</h1>\n", from, to, style, from, to);
     else
         fprintf(p->out, "# %s to %s\n", from, to);
 }

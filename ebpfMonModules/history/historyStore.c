@@ -182,6 +182,11 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
     return NULL;
 }
 
+int ebpfMonHistoryStoreFinish(ebpfMonHistoryStore *s, char *why, size_t size)
+{
+    return runSql(s->db, "PRAGMA journal_mode = DELETE", why, size);
+}
+
 void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *s)
 {
     if (!s)

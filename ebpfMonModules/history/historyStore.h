@@ -61,6 +61,9 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
                                              size_t size);
 void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *store); /* NULL does no harm */
 
+/* Before Close: nobody will write this file any more, so readers need no other file beside it. 0, or -1. */
+int ebpfMonHistoryStoreFinish(ebpfMonHistoryStore *store, char *why, size_t size);
+
 /* For programs that only read. NULL: "why" says what is wrong. The caller closes it with sqlite3_close. */
 sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size);
 

@@ -313,7 +313,7 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     last = ioc.get("TOCK")
     page = until(lambda: next(iter(tmp_path.glob("frozen-*.md")), None), 30, "the page")
     file = page.with_suffix(".sqlite")
-    assert is_whole(file) and f"| {ioc.prefix}SET3 |" in page.read_text()
+    assert is_whole(file) and f"| {ioc.prefix}SET3 |" in page.read_text() and not list(tmp_path.glob("frozen-*.sqlite-*"))
     ticks = [int(r["value"]) for r in rows(file, "-a", ioc.prefix + "TOCK") if r["value"].isdigit()]
     assert ticks == list(range(ticks[0], ticks[0] + len(ticks))) and ticks[0] <= first + 2 and last in ticks
     assert [r["ioc"] for r in rows(file, "-k", "ioc") if r["ioc"] == ioc.name]
@@ -434,10 +434,10 @@ def test_wrong_question(tmp_path, options):
 
 
 def test_values_and_names_are_left_out(keep, new_ioc, tmp_path):
-    """Nor are they in the way, the cause, or the reason; the link is."""
+    """Nor are they in the way, the cause, or the reason; the link is. No packets are kept then, because they have addresses."""
     rules = tmp_path / "rules.json"
     rules.write_text(json.dumps({"rules": [{"name": "closed", "pv": "*:SET", "max": 1}]}))
-    monitor, ioc = keep(more=' "values names"', rules=rules), new_ioc(NEAR, macros="FAR=NOWHERE:").start()
+    monitor, ioc = keep(more=f' "values names"\nebpfMonHistoryRing "{tmp_path}" 4', rules=rules), new_ioc(NEAR, macros="FAR=NOWHERE:").start()
     monitor.wait_ioc(ioc)
     ioc.put("SET", 4711)
     until(lambda: count(keep.file, "pv LIKE '%:LATE'"), 20, "the effect")
@@ -446,6 +446,8 @@ def test_values_and_names_are_left_out(keep, new_ioc, tmp_path):
     assert "value" not in row and "user" not in row and "who" not in row and "4711" not in json.dumps(row)
     assert row["origin"] == "CA" and row["reason"] == 'rule "closed"'
     assert late["origin"] == f"link {ioc.prefix}SLOW.OUT, chain of {ioc.prefix}SET" and not late.keys() & {"value", "user", "who", "peer"}
+    until(lambda: count(keep.file, "value LIKE '%are frozen in%'"), 20, "what the rules did not expect freezes")
+    assert list(tmp_path.glob("frozen-*.sqlite")) and not list(tmp_path.glob("frozen-*.pcapng"))
 
 
 def test_disk_full(new_monitor, new_ioc, tmp_path):
