@@ -316,7 +316,8 @@ static void fillNameRow(ebpfMonSearchRow *row, const ebpfMonSearchName *name)
     row->first = ebpfMonClockStamp(name->first);
     row->last = ebpfMonClockStamp(name->head.touched);
     formatHost(host, sizeof(host), name->client, name->protocol);
-    snprintf(row->who, sizeof(row->who), "%s%s", name->asker, host);
+    ebpfMonTextCopy(row->who, sizeof(row->who), name->asker);
+    ebpfMonTextCopy(row->who + strlen(row->who), sizeof(row->who) - strlen(row->who), host);
     if (n > 1)
         snprintf(row->who + strlen(row->who), sizeof(row->who) - strlen(row->who), ", ~%u clients", n);
 }
