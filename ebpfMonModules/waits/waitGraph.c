@@ -426,7 +426,8 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
 
         seen[links++] = t->tid;
         nameMutex(g, mem, cat, t->mutex, one, sizeof(one));
-        ebpfMonTextAdd(text, size, "%s%s waits for %s, which %s has", links == 1 ? "" : "; ", t->name, one, owner->name);
+        ebpfMonTextAdd(text, size, "%s%s waits for %s, which %s has", links == 1 ? "" : "; ", t->name, one,
+                       owner->name);
         for (int i = 0; i < links; i++)
             isCycle |= seen[i] == owner->tid;
         if (isCycle) {
