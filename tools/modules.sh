@@ -48,18 +48,20 @@ build motor "ASYN=$cache/asyn\n" configure motorApp/MotorSrc motorApp/SoftMotorS
 build iocStats "" configure devIocStats
 build autosave "" configure asApp/src
 build caPutLog "" configure caPutLogApp
+fetch StreamDevice paulscherrerinstitute
+build StreamDevice "ASYN=$cache/asyn\n" configure src
 
 arch=$(ls "$EPICS_BASE/lib" | head -1)
 flags="-O2 -g -D_GNU_SOURCE -fPIC -w -I$EPICS_BASE/include -I$EPICS_BASE/include/os/Linux -I$EPICS_BASE/include/compiler/gcc"
 libs="-L$EPICS_BASE/lib/$arch -Wl,-rpath,$EPICS_BASE/lib/$arch -Wl,--no-as-needed"
-for module in calc sscan busy asyn std motor iocStats autosave caPutLog; do
+for module in calc sscan busy asyn std motor iocStats autosave caPutLog StreamDevice; do
     flags="$flags -I$cache/$module/include"
     libs="$libs -L$cache/$module/lib/$arch -Wl,-rpath,$cache/$module/lib/$arch"
 done
 driver="$cache/asyn/testAsynPortDriverApp/src"
 # shellcheck disable=SC2086 # words
 g++ $flags -I"$driver" -rdynamic -o "$cache/modulesIoc" "$top/tests/modules/modulesMain.cpp" "$driver"/testAsynPortDriver.cpp \
-    $libs -lcalc -lsscan -lbusy -lstd -lmotor -lsoftMotor -ldevIocStats -lautosave -lcaPutLog -lasyn \
+    $libs -lcalc -lsscan -lbusy -lstd -lmotor -lsoftMotor -ldevIocStats -lautosave -lcaPutLog -lstream -lasyn \
     -lqsrv -lpvAccessIOC -lpvAccess -lpvData -ldbRecStd -ldbCore -lca -lCom -lpthread
 gcc -O2 -fPIC -shared -o "$cache/countCalls.so" "$top/tests/modules/countCalls.c" -ldl -lpthread
 cd "$top"

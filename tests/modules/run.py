@@ -22,6 +22,7 @@ netns.enter_new()
 loopback.use()  # before a client library is imported
 
 from tests.harness import ca, db, paths, tables  # noqa: E402
+from tests.harness.device import Device  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.passes import row  # noqa: E402
@@ -29,13 +30,18 @@ from tests.harness.wait import settled, until  # noqa: E402
 
 SECONDS = float(os.environ.get("EBPFMON_MODULES_SECONDS", "12"))  # of each level
 ELEMENT = 80  # bytes, as in countCalls.c
+PROTOCOL = """Terminator = CR LF; ReplyTimeout = 500; ReadTimeout = 100; LockTimeout = 5000;
+fast { out "FAST?"; in "FAST %f"; }
+heard { in "FAST %f"; }
+mute { ReplyTimeout = 50; out "MUTE?"; in "MUTE %f"; }
+"""
 LEVELS = {  # name: level, FILTER_TIMED
     "counts": ("counts", 5), "chains": ("chains", 100), "turns": ("chains", 20), "trace": ("trace", 5),
 }
-MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave",
+MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave", "STREAM": "StreamDevice",
            "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep"}
 DBD = {"calc": ["calcSupport"], "sscan": ["sscanSupport"], "busy": ["busySupport"], "std": ["stdSupport"], "motor": ["motorSupport", "devSoftMotor"],
-       "iocStats": ["devIocStats"], "autosave": ["asSupport"], "asyn": ["asyn"], "caPutLog": ["caPutLog", "caPutJsonLog"]}
+       "iocStats": ["devIocStats"], "autosave": ["asSupport"], "asyn": ["asyn", "drvAsynIPPort"], "StreamDevice": ["stream"], "caPutLog": ["caPutLog", "caPutJsonLog"]}
 
 
 def pair(name, rtype, **fields):
@@ -75,6 +81,10 @@ def modules():
     text += "".join(pair(f"STATS:{name}", "ai", DTYP="IOC stats", INP=f"@{name}", **scan) for name, scan in (
         ("ioc_cpuload", {"SCAN": ".5 second"}), ("fd", {"SCAN": "I/O Intr"}), ("scanOnceQueueUsed", {"SCAN": "I/O Intr"}),
         ("cbLowQueueUsed", {"SCAN": "I/O Intr"})))
+    # one that waits for the answer, one that hears the answers to it, and one without an answer
+    text += pair("STREAM:ASK", "ai", DTYP="stream", INP="@test.proto fast L0", SCAN=".2 second")
+    text += pair("STREAM:HEAR", "ai", DTYP="stream", INP="@test.proto heard L0", SCAN="I/O Intr")
+    text += pair("STREAM:MUTE", "ai", DTYP="stream", INP="@test.proto mute L0", SCAN=".5 second")
     return text + pair("STATS:pwd", "stringin", DTYP="IOC epics var", INP="@CWD", SCAN="1 second")
 
 
@@ -89,7 +99,7 @@ def passes(part):
 
 class Watched:
     """One of the IOCs: with all modules ("part" ASYN), or with asyn."""
-    def __init__(self, cache, tmp, part, text):
+    def __init__(self, cache, tmp, part, text, port=0):
         self.part, self.calls = part, tmp / f"{part}.calls"
         self.ioc = Ioc(tmp, kind="streamIoc", program=cache / "modulesIoc", wrap=(), environ={
             "LD_PRELOAD": str(cache / "countCalls.so"), "COUNT_CALLS": str(self.calls)})
@@ -99,6 +109,7 @@ class Watched:
         driver = cache / "asyn" / "testAsynPortDriverApp"
         dbds = ["base.dbd", *(f"{d}.dbd" for m in modules for d in DBD[m]), driver / "src" / "testAsynPortDriverInclude.dbd"]
         lines = [*(f'dbLoadDatabase("{d}", "{path}")' for d in dbds), "registerAll", 'testAsynPortDriverConfigure("APD", 1000)']
+        lines += [f'epicsEnvSet STREAM_PROTOCOL_PATH "{tmp}"', f'drvAsynIPPortConfigure L0 127.0.0.1:{port}'] if port else []
         lines += [f'dbLoadRecords("{tmp / part}.db", "P={self.ioc.prefix}")']
         lines += self.others(cache, tmp, driver) if part == "ASYN" else ["iocInit"]
         (tmp / f"{part}.cmd").write_text("\n".join(lines) + "\n")
@@ -196,7 +207,9 @@ def main(cache, levels):
                for m in DBD}
     with tempfile.TemporaryDirectory() as folder:
         tmp, rows = Path(folder), {}
-        iocs = [Watched(cache, tmp, "ASYN", modules()), Watched(cache, tmp, "PASS", passes("PASS"))]
+        (tmp / "test.proto").write_text(PROTOCOL)
+        device = Device({"FAST?": (0.02, "FAST 1.0"), "MUTE?": (0, None)})
+        iocs = [Watched(cache, tmp, "ASYN", modules(), device.port), Watched(cache, tmp, "PASS", passes("PASS"))]
         sleeper = Watched(cache, tmp, "SLEEP", passes("SLEEP"))
         monitor = Monitor(tmp).start()
         try:
@@ -208,6 +221,7 @@ def main(cache, levels):
             monitor.stop()
             for w in [*iocs, sleeper]:
                 w.ioc.discard()
+            device.close()
     for module, cells in rows.items():
         cells["commit"] = commits[module.split(",")[0]]
         cells["date"] = tables.today()
