@@ -416,8 +416,10 @@ static long writeQueryBo(boRecord *prec)
 {
     const ShownColumn *dev = prec->dpvt;
 
-    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+    if (!ebpfMonGuardAccepts((dbCommon *)prec)) {
+        prec->rval = prec->oraw;
         return EBPFMON_GUARD_REFUSED;
+    }
     if (!dev || ebpfMonQueriesRun(queries, dev->name, prec->val != 0)) {
         recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "this query is not loaded");
         return -1;

@@ -45,7 +45,7 @@ typedef struct {
     const char *group;
     int         mayWrite; /* nonzero: values may be written in this group */
     ASCLIENTPVT client;
-    const char *fault;    /* what is wrong with the rules; NULL: nothing */
+    const char *fault;    /* what is wrong with the rules; NULL: nothing. Set under the lock of access security */
 } rulesProbe;
 
 typedef struct {
@@ -92,13 +92,15 @@ static const char *findFault(const rulesProbe *p)
     return NULL;
 }
 
-/* Access security calls this under its lock. */
+/* Access security calls this under its lock when it has read its file, in the thread that lets it. Whoever makes a put
+ * must not ask for that lock: its owner waits for clients (casAccessRightsCB), and those for records. */
 static void lookAtRules(ASCLIENTPVT client, asClientStatus status)
 {
     rulesProbe *p = asGetClientPvt(client);
     const char *fault = findFault(p);
 
     (void)status;
+    client->access = (asAccessRights)-1; /* it calls us only if the rights change; these differ from all real ones */
     if (fault && fault != p->fault)
         errlogSevPrintf(errlogMajor, "ebpfMon: clients cannot write to the monitor's PVs: %s\n", fault);
     p->fault = fault;
@@ -110,15 +112,7 @@ static const char *getFault(void)
     if (guard.isStarted && !asActive)
         return "access security did not begin: add asSetFilename with the path of ebpfMon.acf to st.cmd before "
                "iocInit, then restart the monitor";
-    for (int i = 0; i < 2; i++) {
-        rulesProbe *p = &guard.probe[i];
-
-        if (p->client)
-            asRegisterClientCallback(p->client, lookAtRules); /* calls it at once, under the lock of access security */
-        if (p->fault)
-            return p->fault;
-    }
-    return NULL;
+    return guard.probe[0].fault ? guard.probe[0].fault : guard.probe[1].fault;
 }
 
 /* --- records --- */
@@ -576,8 +570,10 @@ static void guardRecord(dbCommon *record)
         rulesProbe *p = &guard.probe[i];
 
         if (!p->client && record->asp && strcmp(record->asg, p->group) == 0 &&
-            !asAddClient(&p->client, record->asp, 1, "", noHost))
+            !asAddClient(&p->client, record->asp, 1, "", noHost)) {
             asPutClientPvt(p->client, p);
+            asRegisterClientCallback(p->client, lookAtRules); /* which looks at once */
+        }
     }
 }
 
@@ -599,7 +595,6 @@ void ebpfMonGuardStart(void)
     if (!asActive)
         beginAccessSecurity();
     forEachRecord(guardRecord);
-    getFault(); /* says what is wrong */
 }
 
 void ebpfMonGuardStop(void)

@@ -32,8 +32,9 @@ struct dbCommon;
 /* Call it in init_record. 0, or a status for Base. */
 long ebpfMonGuardAdd(struct dbCommon *prec);
 
-/* Call it first in the function that writes. Nonzero: apply the value. 0: the value, its alarm and its time are those
- * of before; apply nothing, and return EBPFMON_GUARD_REFUSED, so that the client is told. */
+/* Call it first in the function that writes. Nonzero: apply the value. 0: VAL, the alarm and TIME are those of
+ * before; set other fields back that follow from VAL, apply nothing, and return EBPFMON_GUARD_REFUSED, so that the
+ * client is told. */
 int ebpfMonGuardAccepts(struct dbCommon *prec);
 #define EBPFMON_GUARD_REFUSED S_db_noMod
 

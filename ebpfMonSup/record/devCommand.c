@@ -107,8 +107,10 @@ static long writeBo(boRecord *prec)
 {
     const struct command *command = prec->dpvt;
 
-    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+    if (!ebpfMonGuardAccepts((dbCommon *)prec)) {
+        prec->rval = prec->oraw;
         return EBPFMON_GUARD_REFUSED;
+    }
     if (command && prec->val) /* 0: the field HIGH has set the button back */
         command->act(prec);
     return 0;
@@ -193,7 +195,11 @@ static long writeFilterAo(aoRecord *prec)
 {
     long status = acceptFilterInput((dbCommon *)prec, &prec->out);
 
-    prec->oval = prec->pval = prec->val; /* if the value was set back */
+    if (status == EBPFMON_GUARD_REFUSED) {
+        prec->oval = prec->pval = prec->val;
+        prec->omod = FALSE;
+        prec->rval = prec->oraw;
+    }
     return status;
 }
 
@@ -204,7 +210,11 @@ static long writeFilterLongout(longoutRecord *prec)
 
 static long writeFilterMbbo(mbboRecord *prec)
 {
-    return acceptFilterInput((dbCommon *)prec, &prec->out);
+    long status = acceptFilterInput((dbCommon *)prec, &prec->out);
+
+    if (status == EBPFMON_GUARD_REFUSED)
+        prec->rval = prec->oraw;
+    return status;
 }
 
 static long writeFilterLso(lsoRecord *prec)

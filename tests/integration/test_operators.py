@@ -120,7 +120,12 @@ def test_buttons(monitor, log, kind, name):
 
 def test_patterns(monitor, log):
     check_refused(monitor, log, "cacb", NOBODY, "root", name="FILTER_IOC", value="nothing")
+    raw = [monitor.get(f) for f in ("FILTER_LEVEL.RVAL", "FILTER_BUDGET.RVAL", "LOST_RESET.RVAL")]
     check_refused(monitor, log, "ca", NOBODY, "root", name="FILTER_LEVEL", value="off")
+    check_refused(monitor, log, "ca", NOBODY, "root", name="FILTER_BUDGET", value="nan")
+    check_refused(monitor, log, "ca", NOBODY, "root", name="LOST_RESET", value="1")
+    assert raw == [monitor.get(f) for f in ("FILTER_LEVEL.RVAL", "FILTER_BUDGET.RVAL", "LOST_RESET.RVAL")]
+    assert monitor.get("FILTER_BUDGET.OVAL") == monitor.get("FILTER_BUDGET") and not monitor.get("FILTER_BUDGET.SEVR")
 
 
 def test_alarms_are_not_acknowledged(monitor, log):
@@ -281,7 +286,7 @@ def test_logged_once_if_the_monitor_watches_itself(new_monitor, tmp_path):
     until(lambda: "uid root" in m.lines("PUT_LOG"), 5, lambda: m.lines("PUT_LOG"))
 
 
-# --- the second fence ------------------------------------------------------------------------------------
+# --- the access security file -----------------------------------------------------------------------------
 def test_without_a_file(new_monitor, tmp_path):
     log = PutLog(tmp_path / "puts.json")
     m = new_monitor(before=[log.command()])
