@@ -488,7 +488,7 @@ void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r,
         ebpfMonTextAdd(text, size, ", active for at least %.0f s", (double)(now - r->since) / 1e9);
     if (r->isActive && r->lcnt)
         ebpfMonTextAdd(text, size, ", asked %ux to process meanwhile%s", r->lcnt > MANY_TIMES ? MANY_TIMES : r->lcnt,
-                r->lcnt >= MANY_TIMES ? " or more often" : "");
+                       r->lcnt >= MANY_TIMES ? " or more often" : "");
     ebpfMonTextAdd(text, size, ")");
 }
 

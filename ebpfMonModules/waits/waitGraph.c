@@ -443,7 +443,7 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
     if (t->mutex && t->ended) {
         nameMutex(g, mem, cat, t->mutex, one, sizeof(one));
         ebpfMonTextAdd(text, size, "%s%s waits for %s%s", links ? "; " : "", t->name, one,
-                t->isSame ? ", whose owner has ended" : "");
+                       t->isSame ? ", whose owner has ended" : "");
         if (t->isSame)
             ebpfMonTextAdd(text, size, " (thread %d)", (int)t->ended);
         snprintf(brief, briefSize, "%s: the owner of its mutex ended", t->name);

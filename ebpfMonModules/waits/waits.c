@@ -469,8 +469,8 @@ static void makeText(ebpfMonWaitValues *v)
         const ebpfMonWaitRow *r = &v->row[i];
 
         ebpfMonTextAdd(v->text, sizeof(v->text), "%s %s%s%s in %s since %s: %s%s\n", r->kind, r->pv,
-                r->client[0] ? " by " : "", r->client, r->ioc, r->since, rankRow(r) == 1 ? "waits for " : "",
-                r->waits);
+                       r->client[0] ? " by " : "", r->client, r->ioc, r->since, rankRow(r) == 1 ? "waits for " : "",
+                       r->waits);
     }
 }
 

@@ -112,6 +112,19 @@ def test_put_by_pvaccess(new_ioc, new_monitor):
     until(lambda: not row(monitor, pv), 30, lambda: monitor.lines("WAITS_TEXT"))
 
 
+def test_puts_one_after_the_other(new_ioc, new_monitor):
+    """At nearly each look a put of this channel is under way and its record active, but each time it is another one: nothing waits
+    for long. The same for a record that is scanned."""
+    ioc = new_ioc(db.READY + "".join(db.record("calcout", name, CALC="1", ODLY=0.9, SCAN=scan) for name, scan in (("PUT", "Passive"), ("SCAN", "1 second")))).start()
+    monitor = new_monitor(before=["var ebpfMonWaitLimit 2"]).start()
+    monitor.wait_ioc(ioc)
+    client = rawca.RawCa(ioc.port, "busy", "test")
+    for value in range(8):
+        assert client.put(ioc.prefix + "PUT.A", rawca.STRING, [str(value)], notify=True) == 1
+        assert monitor.lines("WAITS_TEXT") == "" and monitor.get("PUT_WAIT_CNT") == monitor.get("ACTIVE_CNT") == 0
+    client.close()
+
+
 HANGS = ["var ebpfMonHangLimit 2", "var ebpfMonWaitLimit 2"]
 
 
