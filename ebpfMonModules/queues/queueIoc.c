@@ -29,6 +29,13 @@ static const ebpfMonQueueLayout layouts[] = {
 #include "queues/queueLayouts.h"
 };
 
+#define LAYOUTS (sizeof(layouts) / sizeof(layouts[0]))
+
+const ebpfMonQueueLayout *ebpfMonQueueLayoutGet(unsigned index)
+{
+    return index < LAYOUTS ? &layouts[index] : NULL;
+}
+
 const char *const ebpfMonQueueNames[ebpfMonQueueCount] = {
     "cbLow", "cbMedium", "cbHigh", "scanOnce", "CA links", "errlog",
 };
@@ -63,7 +70,7 @@ static void findQueues(ebpfMonQueueIoc *ioc)
                  "command ebpfMonSymbols keeps those of its build");
         return;
     }
-    for (size_t i = 0; !ioc->layout && i < sizeof(layouts) / sizeof(layouts[0]); i++)
+    for (size_t i = 0; !ioc->layout && i < LAYOUTS; i++)
         if (fitsVariables(&layouts[i], core, log, base->has.onceLink))
             ioc->layout = &layouts[i];
     if (!ioc->layout) {

@@ -26,6 +26,9 @@ typedef struct {
     uint16_t ringPush, ringPop, ringSize, ringHigh, ringBuffer;
 } ebpfMonQueueLayout;
 
+/* The layouts, the newest first. NULL: there are no more. */
+const ebpfMonQueueLayout *ebpfMonQueueLayoutGet(unsigned index);
+
 typedef enum {
     ebpfMonQueueLow, ebpfMonQueueMedium, ebpfMonQueueHigh, ebpfMonQueueOnce, ebpfMonQueueLinks, ebpfMonQueueLog,
     ebpfMonQueueCount

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The module: its PVs, its command, its registration. */
+/* The module: its PVs, its commands, its registration. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,13 +10,17 @@
 #include <epicsExport.h>
 
 #include "queues/queues.h"
+#include "queues/unconnected.h"
 #include "record/shellCommand.h"
 
 #define VALUE(member) offsetof(ebpfMonQueueValues, member)
 #define ROW(member)   offsetof(ebpfMonQueueRow, member)
+#define LOST(member)  offsetof(ebpfMonUnconnectedValues, member)
+#define NAME(member)  offsetof(ebpfMonUnconnectedRow, member)
 
 /* One per process, because Base calls registrars and commands without a context. */
 static ebpfMonQueueRoom *queues;
+static ebpfMonUnconnected *unconnected;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
@@ -27,6 +31,20 @@ static const void *getValues(const struct ebpfMonPublished *published, unsigned 
 static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
 {
     const ebpfMonQueueValues *v = ebpfMonQueueRoomGetValues(queues);
+
+    (void)published;
+    return index < v->rows ? &v->row[index] : NULL;
+}
+
+static const void *getUnconnected(const struct ebpfMonPublished *published, unsigned index)
+{
+    (void)published;
+    return index ? NULL : ebpfMonUnconnectedGetValues(unconnected);
+}
+
+static const void *getName(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonUnconnectedValues *v = ebpfMonUnconnectedGetValues(unconnected);
 
     (void)published;
     return index < v->rows ? &v->row[index] : NULL;
@@ -49,21 +67,35 @@ static ebpfMonPv pvs[] = {
     {"QUEUE_HIGHS", 0, getRow, ebpfMonCellDouble, ROW(high), .gaps = 1},
     {"QUEUE_OVERFLOW_CNTS", 0, getRow, ebpfMonCellDouble, ROW(overflows), .gaps = 1},
     {"QUEUE_FILLERS", 0, getRow, ebpfMonCellText, ROW(fillers)},
+    {"CA_LINK_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(links)},
+    {"CA_LINK_UNCONNECTED_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(unconnected)},
+    {"UNCONNECTED_FAULT_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(faults)},
+    {"UNCONNECTED_COST", 0, getUnconnected, ebpfMonCellDouble, LOST(cost)},
+    {"UNCONNECTED_MSG", 0, getUnconnected, ebpfMonCellText, LOST(state)},
+    {"UNCONNECTED_PVS", 0, getName, ebpfMonCellText, NAME(pv)},
+    {"UNCONNECTED_CLIENTS", 0, getName, ebpfMonCellText, NAME(client)},
+    {"UNCONNECTED_TIMES", 0, getName, ebpfMonCellDouble, NAME(seconds)},
+    {"UNCONNECTED_REASONS", 0, getName, ebpfMonCellText, NAME(reason)},
 };
 
 static int startModule(void *arg, const ebpfMonModuleCore *core)
 {
-    return ebpfMonQueueRoomBegin(arg, core);
+    (void)arg;
+    return ebpfMonQueueRoomBegin(queues, core) || ebpfMonUnconnectedBegin(unconnected, core) ? -1 : 0;
 }
 
 static int stopModule(void *arg, double seconds)
 {
-    return ebpfMonQueueRoomStop(arg, seconds);
+    int isLate = ebpfMonQueueRoomStop(queues, seconds);
+
+    (void)arg;
+    return ebpfMonUnconnectedStop(unconnected, seconds) || isLate ? -1 : 0;
 }
 
 static void wakeModule(void *arg)
 {
-    ebpfMonQueueRoomWake(arg);
+    (void)arg;
+    ebpfMonQueueRoomWake(queues);
 }
 
 static ebpfMonModule module = {
@@ -106,18 +138,42 @@ static void listQueues(const iocshArgBuf *args)
     ebpfMonTextReportPrint(report);
 }
 
+static void listUnconnected(const iocshArgBuf *args)
+{
+    static const ebpfMonReportColumn columns[] = {{"PV", -24}, {"client", -34}, {"s", 8}, {"reason", 0}};
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonUnconnectedValues *v = ebpfMonUnconnectedGetValues(unconnected);
+
+    (void)args;
+    ebpfMonModuleLock();
+    ebpfMonTextReportAdd(report, "%u CA links of watched IOCs, %u not connected\n", v->links, v->unconnected);
+    if (v->rows)
+        ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (unsigned i = 0; i < v->rows; i++) {
+        ebpfMonTextReportAddCell(report, "%s", v->row[i].pv);
+        ebpfMonTextReportAddCell(report, "%s", v->row[i].client);
+        ebpfMonTextReportAddCell(report, "%.0f", v->row[i].seconds);
+        ebpfMonTextReportAddCell(report, "%s", v->row[i].reason);
+    }
+    ebpfMonModuleUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonQueues", listQueues, EBPFMON_NO_ARGS,
      "Lists the queues of the watched IOCs, the worst first: callback queues, scanOnce, the work list of CA links and\n"
-     "the messages of errlog. How full they are, how often they overflowed, and which records had the most entries.\n"}
+     "the messages of errlog. How full they are, how often they overflowed, and which records had the most entries.\n"},
+    {"ebpfMonUnconnected", listUnconnected, EBPFMON_NO_ARGS,
+     "Lists CA links of watched IOCs that are not connected, and names that programs of this host search in vain,\n"
+     "with the reason that packets, sockets and /proc show.\n"}
 };
 
 static void ebpfMonQueuesRegistrar(void)
 {
     queues = ebpfMonQueueRoomNew(&module);
-    if (!queues)
+    unconnected = ebpfMonUnconnectedNew(&module);
+    if (!queues || !unconnected)
         cantProceed("ebpfMon: no memory for the module queues");
-    module.arg = queues;
     ebpfMonModuleAdd(&module);
     ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
 }

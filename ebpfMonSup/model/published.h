@@ -169,7 +169,7 @@ typedef struct {
 /* A name that clients search for, and nobody answers. */
 typedef struct {
     char     name[EBPFMON_SEARCH_NAME_SIZE];
-    char     who[96];      /* the last client that searched, its protocol, and about how many clients there are */
+    char     who[192];     /* the last client that searched, its protocol, and about how many clients there are */
     uint64_t count;        /* number of searches */
     epicsTimeStamp first, last;
 } ebpfMonSearchRow;

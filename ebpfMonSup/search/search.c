@@ -29,7 +29,7 @@ typedef struct {
     uint64_t searches;
     uint64_t first;           /* time of the first one */
     struct ebpfMonPeer way;   /* of the last one */
-    char     asker[72];       /* ebpfMonSearchSetAsker */
+    char     asker[100];      /* ebpfMonSearchSetAsker */
     uint64_t clients;         /* each client sets the bit of its hash: their number is estimated from the bits */
     ebpfMonSearchAsker channel[EBPFMON_SEARCH_ASKERS];
 } ebpfMonSearchName;

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is not connected, and why (ebpfMonModules/queues/unconnected.c). Each reason with real IOCs and clients on the
+loopback interface; that a link is not connected is what dbcar of the IOC says."""
+import os
+import re
+import signal
+import socket
+import struct
+import threading
+
+import pytest
+from tests.harness import ca, db, loopback, paths, rawca
+from tests.harness.process import Process
+from tests.harness.wait import until
+
+
+def linked(name):
+    """A database with one CA link to this name, which is no record of it."""
+    return db.READY + db.record("ai", "A", INP=f"{name} CP MS") + db.record("ai", "OK", INP="$(P)READY CA")
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor):
+    return module_monitor().start()
+
+
+def table(monitor):
+    """Its rows as the shell prints them: not cut."""
+    return [line for line in monitor.command("ebpfMonUnconnected") if not line.startswith("epics>")]
+
+
+def wait_row(monitor, name, client, reason):
+    """Waits until a row has this name, client and reason (a pattern)."""
+    wanted = re.compile(rf"{re.escape(name)} +{client} +\d+ {reason}$")
+    return until(lambda: next((line for line in table(monitor) if wanted.match(line.strip())), None), 40,
+                 lambda: f"{wanted.pattern}\n" + "\n".join(table(monitor)))
+
+
+def wait_gone(monitor, name):
+    until(lambda: not any(line.startswith(name + " ") for line in table(monitor)), 40, lambda: "\n".join(table(monitor)))
+
+
+def dbcar(ioc):
+    """(links, not connected) of dbcar."""
+    for line in ioc.command("dbcar"):
+        found = re.search(r"Total (\d+) CA links?; \d+ connected, (\d+) not connected", line)
+        if found:
+            return int(found[1]), int(found[2])
+    raise AssertionError(ioc.process.output())
+
+
+def unfound(monitor, name):
+    return dict(zip(monitor.list("UNFOUND_NAMES"), monitor.list("UNFOUND_CLIENTS"))).get(name, "")
+
+
+def test_nobody_answers_until_an_ioc_starts(new_ioc, monitor):
+    """A CA link and a client of which nobody has the name. Both go when an IOC has it."""
+    server = new_ioc(db.READY + db.record("ao", "GONE"), prefix="UNC:1:")
+    ioc = new_ioc(linked("UNC:1:GONE")).start()
+    monitor.wait_ioc(ioc)
+    wait_row(monitor, "UNC:1:GONE", rf"IOC {ioc.name}, link {ioc.prefix}A.INP", "no answer was seen")
+    assert dbcar(ioc) == (2, 1) == (monitor.get("CA_LINK_CNT"), monitor.get("CA_LINK_UNCONNECTED_CNT"))
+    assert monitor.get("UNCONNECTED_FAULT_CNT") == 0
+    until(lambda: unfound(monitor, "UNC:1:GONE").startswith(f"IOC {ioc.name}, link"[:30]), 20,
+          lambda: unfound(monitor, "UNC:1:GONE"))
+    server.start()
+    wait_gone(monitor, "UNC:1:GONE")
+    until(lambda: dbcar(ioc) == (2, 0), 60, "connected")
+    client = Process([paths.BASE_BIN / "caget", "-w", "30", "UNC:1:OTHER"], loopback.client(ioc.port))
+    wait_row(monitor, "UNC:1:OTHER", rf"caget \({client.pid}\)", "no answer was seen")
+    until(lambda: unfound(monitor, "UNC:1:OTHER").startswith(f"caget ({client.pid})"), 20, lambda: unfound(monitor, "UNC:1:OTHER"))
+    client.kill()
+
+
+def test_name_server_that_refuses(new_ioc, monitor):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]  # bound, and nobody listens
+        ioc = new_ioc(linked("UNC:2:GONE"), environ={"EPICS_CA_NAME_SERVERS": f"127.0.0.1:{port}"}).start()
+        monitor.wait_ioc(ioc)
+        wait_row(monitor, "UNC:2:GONE", rf"IOC {ioc.name}, link {ioc.prefix}A.INP",
+                 rf"name server 127.0.0.1:{port} refuses: nobody listens there")
+        assert monitor.get("UNCONNECTED_FAULT_CNT") >= 1 and ca.get(f"{monitor.prefix}UNCONNECTED_FAULT_CNT.SEVR") == 1
+        assert monitor.text("UNCONNECTED_MSG").startswith("UNC:2:GONE of IOC")
+        ioc.discard()
+    wait_gone(monitor, "UNC:2:GONE")
+
+
+def test_server_that_stands_still(new_ioc, monitor):
+    server = new_ioc(db.READY + db.record("ao", "HALTED"), prefix="UNC:3:").start()
+    monitor.wait_ioc(server)
+    server.process.signal(signal.SIGSTOP)
+    ioc = new_ioc(linked("UNC:3:HALTED")).start()
+    monitor.wait_ioc(ioc)
+    wait_row(monitor, "UNC:3:HALTED", rf"IOC {ioc.name}, link {ioc.prefix}A.INP",
+             rf"IOC {server.name} \(pid {server.pid}\) has it, and stands still: a signal or a debugger has stopped it")
+    server.process.signal(signal.SIGCONT)
+    wait_gone(monitor, "UNC:3:HALTED")
+
+
+def answer_searches(server, name, port, ended):
+    """Answers each search for this name: it is at this TCP port."""
+    server.settimeout(0.1)
+    while not ended.is_set():
+        try:
+            data, client = server.recvfrom(2000)
+        except OSError:
+            continue
+        while len(data) >= 16:
+            command, size, _, _, cid, _ = struct.unpack(">HHHHII", data[:16])
+            if command == rawca.SEARCH and as_text(data[16:16 + size]) == name:
+                server.sendto(rawca.message(0, b"", 0, 13) + rawca.message(rawca.SEARCH, struct.pack(">HHI", 13, 0, 0), port, 0,
+                                                                           0xffffffff, cid), client)
+            data = data[16 + size:]
+
+
+def as_text(payload):
+    return payload.split(b"\0")[0].decode()
+
+
+def test_answer_of_a_server_whose_port_refuses(new_ioc, monitor):
+    """It answers searches by UDP and names a TCP port at which nobody listens. The monitor reads packets of ports that it
+    knows, so it has the port of an IOC, at another address."""
+    known, ended = new_ioc(db.READY).start(), threading.Event()
+    monitor.wait_ioc(known)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, socket.socket() as bound:
+        server.bind(("127.0.0.2", known.port))
+        bound.bind(("127.0.0.2", 0))
+        refuses = bound.getsockname()[1]
+        thread = threading.Thread(target=answer_searches, args=(server, "UNC:4:ALIVE", refuses, ended))
+        thread.start()
+        try:
+            ioc = new_ioc(linked("UNC:4:ALIVE"), environ={"EPICS_CA_ADDR_LIST": f"127.0.0.2:{known.port}"}).start()
+            monitor.wait_ioc(ioc)
+            wait_row(monitor, "UNC:4:ALIVE", rf"IOC {ioc.name}, link {ioc.prefix}A.INP",
+                     rf"answered by 127.0.0.2:{refuses}, whose TCP port refuses: nobody listens there")
+        finally:
+            ended.set()
+            thread.join()
+
+
+def test_two_servers_of_one_udp_port(new_ioc, monitor):
+    """A second softIoc takes the same UDP port, and a TCP port of its own. A search by unicast reaches one of them: which
+    one, may depend on the CPU of the sender (udp.c of the kernel, compute_score)."""
+    cpus = os.sched_getaffinity(0)
+    first = new_ioc(db.READY + db.record("ao", "FIRST"), prefix="UNC:5a:").start()
+    second = new_ioc(db.READY + db.record("ao", "SECOND"), prefix="UNC:5b:")
+    loopback.give_port(second.port)
+    second.port = first.port
+    second.start(wait=False)
+    second.process.wait_line("iocRun")
+    both = {"FIRST": first, "SECOND": second}
+    try:
+        os.sched_setaffinity(0, {min(cpus)})
+        lost = until(lambda: next((n for n, i in both.items() if not rawca.answers(first.port, f"{i.prefix}{n}")), None), 10,
+                     "one does not answer")
+    finally:
+        os.sched_setaffinity(0, cpus)
+    name = both[lost].prefix + lost
+    ioc = new_ioc(linked(name), environ={"EPICS_CA_ADDR_LIST": f"127.0.0.1:{first.port}"},
+                  wrap=["taskset", "-c", str(min(cpus))]).start()
+    monitor.wait_ioc(ioc)
+    pids = f"{first.pid}|{second.pid}"
+    wait_row(monitor, name, rf"IOC {ioc.name}, link {ioc.prefix}A.INP",
+             rf"it is searched by unicast at UDP port {first.port}, which softIoc \(pid ({pids})\) and softIoc "
+             rf"\(pid ({pids})\) share: only one of them gets it")
+    second.port = None
