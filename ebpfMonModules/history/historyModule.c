@@ -8,6 +8,7 @@
 #include <errlog.h>
 
 #include "history/history.h"
+#include "history/historyReplay.h"
 #include "record/shellCommand.h"
 
 #define VALUE(member) offsetof(ebpfMonHistoryValues, member)
@@ -73,6 +74,16 @@ static void freezeRing(const iocshArgBuf *args)
     ebpfMonShellSetStatus(-1);
 }
 
+static void replayFile(const iocshArgBuf *args)
+{
+    char why[200];
+
+    if (ebpfMonHistoryReplay(args[0].sval, args[1].sval, why, sizeof(why)) == 0)
+        return;
+    errlogSevPrintf(errlogMajor, "ebpfMonReplay: %s\n", why);
+    ebpfMonShellSetStatus(-1);
+}
+
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonHistoryKeep", keepHistory,
      {{"file", iocshArgString}, {"megabytes", iocshArgInt}, {"days", iocshArgInt}, {"leaveOut", iocshArgString}},
@@ -92,6 +103,10 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonHistoryFreeze", freezeRing, {{"note", iocshArgString}},
      "Writes the newest rows (ebpfMonHistoryRing) to a file now. The note says why.\n"
      "Example: ebpfMonHistoryFreeze \"beam lost\"\n"},
+    {"ebpfMonReplay", replayFile, {{"file", iocshArgString}, {"prefix", iocshArgString}},
+     "Shows a file of the history by the PVs of the monitor, which watches nothing then; before iocInit. REPLAY_TIME,\n"
+     "REPLAY_SPEED and REPLAY_STEP (ebpfMonReplay.db with this prefix) set the time.\n"
+     "Example: ebpfMonReplay \"frozen-20261128T031005Z.sqlite\" \"REPLAY:\"\n"},
 };
 
 static void ebpfMonHistoryRegistrar(void)

@@ -336,6 +336,36 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
         assert any(note in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
 
 
+    check_replay(new_monitor(), file, ioc, row["time"])
+
+
+def check_replay(replay, file, ioc, at):
+    """The PVs show a frozen file as it was at any time, ahead and back."""
+    ticks = [(r["time"], r["value"]) for r in rows(file, "-a", ioc.prefix + "TOCK")]
+    before = [t for t in ticks if t[0] < at][-6:]  # no other row is between these
+    replay.script = lambda: paths.MONITOR_BOOT / "replay.cmd"
+    replay.environ = {"EBPFMON_REPLAY": str(file)}
+    replay.start()
+
+    def shows(name, text):
+        until(lambda: text in replay.text(name), 20, lambda: f"{name}: {replay.text(name)}, {replay.get('REPLAY_TIME')}")
+
+    until(lambda: ioc.name in replay.list("IOC_NAMES"), 20, lambda: replay.list("IOC_NAMES"))
+    shows("STATE_MSG", f"replays {file}")
+    shows("PUT_LAST", f" {ioc.prefix}SET3 ")
+    replay.wait("PUT_BAD_OPEN_CNT", lambda n: n == 1)
+    after = datetime.datetime.fromisoformat(before[2][0][:26] + "+00:00").astimezone() + datetime.timedelta(microseconds=1)
+    for name, value, tick in ("TIME", after.strftime("%Y-%m-%d %H:%M:%S.%f"), 2), ("STEP", 1, 3), ("STEP", 2, 5), ("STEP", -4, 1):
+        replay.put("REPLAY_" + name, value)
+        until(lambda: re.search(rf"TOCK (\S+ -> )?{before[tick][1]} by ", replay.text("AUTO_PUT_LAST")), 20, lambda: replay.text("AUTO_PUT_LAST"))
+        replay.wait("PUT_BAD_OPEN_CNT", lambda n: n == 0)
+        shows("PUT_LAST", "no put")
+    paused = replay.get("REPLAY_TIME", as_string=True)
+    replay.put("REPLAY_SPEED", 20)
+    shows("PUT_LAST", f" {ioc.prefix}SET3 ")
+    assert replay.get("REPLAY_TIME", as_string=True) > paused
+
+
 def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
     """A scan that takes three periods freezes the last minutes. What is too much for the disk goes, the oldest first."""
     ioc = new_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=250000").start()
