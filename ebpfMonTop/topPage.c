@@ -60,6 +60,12 @@ static const topTableSpec topTableSpecs[topTables] = {
     [topUnfound] = {"NAMES THAT NOBODY HAS", {
         {"UNFOUND_NAMES", "name", topAsText}, {"UNFOUND_CNTS", "searches", topAsCount},
         {"UNFOUND_CLIENTS", "last client", topAsText}}, TOP_NONE, 0},
+    [topSubscriptions] = {"SUBSCRIPTIONS, the worst first", {
+        {"SUBSCRIPTION_PVS", "PV", topAsText}, {"SUBSCRIPTION_STATES", "what is in the way", topAsText},
+        {"SUBSCRIPTION_CLIENTS", "client", topAsText}, {"SUBSCRIPTION_PROCESSES", "process", topAsText},
+        {"SUBSCRIPTION_RATES", "per s", topAsTenths}, {"SUBSCRIPTION_MERGED_CNTS", "merged", topAsCount},
+        {"SUBSCRIPTION_WAITING_CNTS", "wait", topAsCount}, {"SUBSCRIPTION_UNSENTS", "unsent B", topAsCount}},
+        TOP_NONE, 0},
     [topLosses] = {"LOST EVENTS", {
         {"LOST_REASONS", "reason", topAsText}, {"LOST_CNTS", "lost", topAsCount, topFlagMinor}}, TOP_NONE, 0},
 };
@@ -118,6 +124,8 @@ const topViewSpec topViewSpecs[] = {
     {"scans", 'n', "scan threads", {topScans, TOP_NONE}, NO_TEXT, 0},
     {"unexpected", 'u', "unexpected puts that are open", {topBadPuts, TOP_NONE}, NO_TEXT, 0},
     {"kept", 'k', "kept chains, as text", NO_TABLE, {topKept, TOP_NONE}, 0},
+    {"subscriptions", 'w', "what IOCs send, and which clients do not take it", {topSubscriptions, TOP_NONE}, NO_TEXT,
+     0},
     {"losses", 'l', "lost events; names that nobody has", {topLosses, topUnfound, TOP_NONE}, NO_TEXT, 0},
 };
 const unsigned topViews = sizeof(topViewSpecs) / sizeof(topViewSpecs[0]);
@@ -510,9 +518,8 @@ static void addHelp(topLook *look, unsigned lines, topSheet *sheet)
         "/       type a text, or a pattern with * and ?: only rows that have it or",
         "        match are shown; Esc: all",
         "blank   stops new values, and lets them come again",
-        "h       shows the histogram of the chains of this record; H: of all chains.",
-        "        This needs the right to write CHAIN_HIST_ROOT. There is one such PV,",
-        "        so all users see this histogram",
+        "h       shows the histogram of this record's chains to all users; H: of all.",
+        "        This needs the right to write CHAIN_HIST_ROOT",
         "?       closes this help; q: ends"};
     unsigned count = sizeof(keys) / sizeof(keys[0]);
 

@@ -13,7 +13,7 @@
 /* Indexes of topTableSpecs; topTables is their number. */
 enum {
     topPuts, topAutoPuts, topBadPuts, topIocs, topHealth, topDelays, topScans, topRecords, topChains, topUnfound,
-    topLosses, topTables
+    topSubscriptions, topLosses, topTables
 };
 
 /* A scalar in the header: "label value unit", in the colour of its severity. */

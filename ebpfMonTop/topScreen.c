@@ -357,8 +357,8 @@ static void drawFooter(const screen *s)
     else if (s->keys.isTyping)
         snprintf(line, sizeof(line), "filter: %s_", s->look->filter);
     else
-        snprintf(line, sizeof(line), "%s%s%s? help  q quit  views: o s p a i b c n u k l  Enter one record  / filter  "
-                 "blank pause", s->look->filter[0] ? "filter: " : "", s->look->filter,
+        snprintf(line, sizeof(line), "%s%s%s? help  q quit  views: o s p a i b c n u k w l  Enter one record  "
+                 "/ filter  blank pause", s->look->filter[0] ? "filter: " : "", s->look->filter,
                  s->look->filter[0] ? "  " : "");
     move(LINES - 1, 0);
     addnstr(line, COLS - 1);

@@ -3,7 +3,7 @@
  * channel_in_use.eventq → event_ext (rsrv/server.h) → evSubscrip → event_que → event_user (dbEvent.c). The IOC goes on
  * meanwhile: each list leads back, each subscription names its event_ext, each queue its event_user, and this one its
  * client. evSubscrip, event_ext and event_que come from free lists that give no memory back, so what was freed can be
- * read, and shows by these addresses.
+ * read, and shows by these addresses. What others have subscribed hangs on dbCommon.mlis of the record.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "subscriptions/eventLists.h"
 
@@ -21,6 +22,7 @@
 #define GAP_MAX   512   /* what lies between two subscriptions is read with them, up to so many bytes */
 #define PART_MAX  65536
 #define SIZE_MAX_READ (32u << 20)
+#define RECORDS_BATCH 4096 /* records whose lists are read in one job */
 
 #define EVENTS(range, ...) { range, EVENT_NUMBERS(__VA_ARGS__) },
 #define EVENT_NUMBERS(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o) \
@@ -91,7 +93,7 @@ static int addQueue(eventLook *l, uint64_t at, uint32_t client)
     if (ebpfMonArrayGrow(&to->queue, &to->queueRoom, to->queues + 1, 64, sizeof(*to->queue)) ||
         ebpfMonMemPtr(l->mem, at + to->layout->queue.evUser) != to->client[client].user)
         return -1;
-    to->queue[to->queues++] = (ebpfMonEventQueue){ .at = at, .client = client };
+    to->queue[to->queues++] = (ebpfMonEventQueue){ .at = at, .user = to->client[client].user, .client = client };
     return 0;
 }
 
@@ -208,7 +210,7 @@ static int addPartsOfSubs(ebpfMonEventLists *to)
 
 static int addParts(ebpfMonEventLists *to)
 {
-    int status = addPart(to, to->clientQ, sizeof(struct layoutList));
+    int status = to->clientQ ? addPart(to, to->clientQ, sizeof(struct layoutList)) : 0;
 
     for (unsigned i = 0; !status && i < to->clients; i++) {
         status = addPart(to, to->client[i].at, sizeOfClient(to));
@@ -219,7 +221,7 @@ static int addParts(ebpfMonEventLists *to)
         status = addPart(to, to->queue[i].at + to->layout->queue.evUser, sizeOfQueue(to->layout));
     if (status || addPartsOfSubs(to))
         return -1;
-    to->bytes = malloc(to->size);
+    to->bytes = malloc(to->size + 1);
     return to->bytes ? 0 : -1;
 }
 
@@ -249,6 +251,175 @@ ebpfMonEventLists *ebpfMonEventListsRead(ebpfMonMem *mem, const ebpfMonBaseRelea
     return NULL;
 }
 
+/* --- others ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    eventLook look;
+    pid_t    pid;
+    const ebpfMonCatalogue *cat;
+    const ebpfMonEventLists *ca;
+    uint32_t *known;    /* by record: subscriptions of CA clients that are in its list */
+    uint64_t *caSub;    /* their evSubscrip, ascending */
+    size_t   caSubs;
+} otherLook;
+
+static int compareNumbers(const void *left, const void *right)
+{
+    uint64_t l = *(const uint64_t *)left, r = *(const uint64_t *)right;
+
+    return (l > r) - (l < r);
+}
+
+static int noteKnown(otherLook *o, const long *recordOf)
+{
+    size_t subs = o->ca ? o->ca->subs : 0;
+
+    o->known = calloc(o->cat->count + 1u, sizeof(*o->known));
+    o->caSub = malloc((subs + 1) * sizeof(*o->caSub));
+    for (size_t i = 0; o->known && o->caSub && i < subs; i++) {
+        const ebpfMonEventSubscription *s = &o->ca->sub[i];
+        long record = recordOf[s->channel];
+
+        o->caSub[o->caSubs++] = s->at;
+        if (s->isEnabled && !s->isGone && record >= 0 && record < (long)o->cat->count)
+            o->known[record]++;
+    }
+    if (!o->known || !o->caSub)
+        return -1;
+    qsort(o->caSub, o->caSubs, sizeof(*o->caSub), compareNumbers);
+    return 0;
+}
+
+/* A queue leads to its event_user, which begins with a queue of its own. The place of that pointer is what differs
+ * between releases. The index of the queue, or -1. */
+static long addQueueOfOther(eventLook *l, uint64_t at)
+{
+    ebpfMonEventLists *to = l->to;
+    uint64_t user = 0;
+
+    for (size_t i = to->queues; i-- > 0;)
+        if (to->queue[i].at == at)
+            return (long)i;
+    for (size_t i = 0; i < LAYOUTS; i++) {
+        const ebpfMonEventLayout *layout = &layouts[i];
+
+        if (to->layout && to->layout->queue.evUser != layout->queue.evUser)
+            continue;
+        user = ebpfMonMemPtr(l->mem, at + layout->queue.evUser);
+        if (user && user % sizeof(uint64_t) == 0 && ebpfMonMemPtr(l->mem, user + layout->queue.evUser) == user) {
+            to->layout = to->layout ? to->layout : layout;
+            break;
+        }
+        user = 0;
+    }
+    if (!user || ebpfMonArrayGrow(&to->queue, &to->queueRoom, to->queues + 1, 64, sizeof(*to->queue)))
+        return -1;
+    to->queue[to->queues] = (ebpfMonEventQueue){ .at = at, .user = user, .client = EBPFMON_EVENT_OTHER };
+    return (long)to->queues++;
+}
+
+/* Where evSubscrip has its channel and its function is the same in all releases. */
+enum { subChannel = 16, subFunction = 24 };
+
+/* 0; or -1: it does not lead back. */
+static int addOther(otherLook *o, uint32_t record, uint64_t at, const char *bytes)
+{
+    ebpfMonEventLists *to = o->look.to;
+    const ebpfMonEventLayout *layout = &layouts[0]; /* evSubscrip is the same in all of them */
+    ebpfMonEventOther other = { .record = (long)record, .function = ebpfMonMemNumberAt(bytes, subFunction) };
+    struct layoutDbChannel channel;
+    char name[sizeof(other.name)];
+    long queue;
+
+    if (!other.function ||
+        ebpfMonMemRead(o->look.mem, ebpfMonMemNumberAt(bytes, subChannel), &channel, sizeof(channel)) ||
+        channel.addr.precord != o->cat->rec[record].addr)
+        return -1;
+    queue = addQueueOfOther(&o->look, ebpfMonMemNumberAt(bytes, layout->subscription.ev_que));
+    if (queue < 0 || ebpfMonArrayGrow(&to->sub, &to->subRoom, to->subs + 1, 256, sizeof(*to->sub)) ||
+        ebpfMonArrayGrow(&to->other, &to->otherRoom, to->others + 1, 256, sizeof(*to->other)))
+        return -1;
+    other.queue = (uint32_t)queue;
+    if (ebpfMonMemStr(o->look.mem, channel.name, name, sizeof(name)) < 0)
+        return -1;
+    ebpfMonTextCopy(other.name, sizeof(other.name), name);
+    to->sub[to->subs++] = (ebpfMonEventSubscription){
+        .at = at, .ext = ebpfMonMemNumberAt(bytes, layout->subscription.user_arg), .channel = (uint32_t)to->others,
+        .client = EBPFMON_EVENT_OTHER
+    };
+    to->other[to->others++] = other;
+    return 0;
+}
+
+static int isOfCa(const otherLook *o, uint64_t at)
+{
+    return o->caSubs && bsearch(&at, o->caSub, o->caSubs, sizeof(at), compareNumbers);
+}
+
+static void addOthersOfRecord(otherLook *o, uint32_t record, const struct layoutList *list)
+{
+    ebpfMonEventLists *to = o->look.to;
+    uint64_t at = list->first, before = 0;
+    char bytes[SUB_SIZE];
+
+    for (int32_t n = 0; at && n < list->count && to->subs < EBPFMON_EVENT_SUBSCRIPTIONS; n++) {
+        if (at % sizeof(uint64_t) || ebpfMonMemRead(o->look.mem, at, bytes, sizeof(bytes)) ||
+            ebpfMonMemNumberAt(bytes, sizeof(uint64_t)) != before ||
+            (!isOfCa(o, at) && addOther(o, record, at, bytes)))
+            return;
+        before = at;
+        at = ebpfMonMemNumberAt(bytes, 0);
+    }
+}
+
+/* The lists of some records in one job. */
+static int addOthersOfRecords(otherLook *o, uint32_t from, uint32_t count, ebpfMonMemPart *part,
+                              struct layoutList *list)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const ebpfMonRecord *r = &o->cat->rec[from + i];
+        const ebpfMonField *f = ebpfMonCatalogueFieldNamed(o->cat, r->rtype, "MLIS");
+
+        part[i] = (ebpfMonMemPart){ r->addr + (f ? f->offset : 0), sizeof(*list) };
+        if (!f)
+            return -1;
+    }
+    if (ebpfMonMemReadParts(o->pid, part, count, list, count * sizeof(*list)))
+        return -1;
+    for (uint32_t i = 0; i < count && ebpfMonClockMonotonic() < o->look.until; i++)
+        if (list[i].count > 0 && (uint32_t)list[i].count > o->known[from + i])
+            addOthersOfRecord(o, from + i, &list[i]);
+    return 0;
+}
+
+ebpfMonEventLists *ebpfMonEventListsReadOthers(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat,
+                                               const ebpfMonEventLists *ca, const long *recordOf)
+{
+    ebpfMonEventLists *to = calloc(1, sizeof(*to));
+    otherLook o = { { mem, to, ebpfMonClockMonotonic() + LOOK_NS, NULL, 0 }, pid, cat, ca, NULL, NULL, 0 };
+    ebpfMonMemPart *part = calloc(RECORDS_BATCH, sizeof(*part));
+    struct layoutList *list = calloc(RECORDS_BATCH, sizeof(*list));
+    int status = to && part && list ? noteKnown(&o, recordOf) : -1;
+
+    if (!status && ca && ca->queues)
+        to->layout = ca->layout;
+    for (uint32_t i = 0; !status && i < cat->count; i += RECORDS_BATCH)
+        status = addOthersOfRecords(&o, i, cat->count - i < RECORDS_BATCH ? cat->count - i : RECORDS_BATCH, part,
+                                    list);
+    if (!status && !to->layout)
+        to->layout = &layouts[0];
+    if (!status)
+        status = addParts(to);
+    free(o.known);
+    free(o.caSub);
+    free(part);
+    free(list);
+    if (!status)
+        return to;
+    ebpfMonEventListsFree(to);
+    return NULL;
+}
+
 void ebpfMonEventListsFree(ebpfMonEventLists *lists)
 {
     if (!lists)
@@ -256,6 +427,7 @@ void ebpfMonEventListsFree(ebpfMonEventLists *lists)
     free(lists->client);
     free(lists->queue);
     free(lists->sub);
+    free(lists->other);
     free(lists->part);
     free(lists->bytes);
     free(lists);
@@ -271,6 +443,9 @@ static size_t takeClients(ebpfMonEventLists *lists, int *isChanged)
     struct layoutList q, chans, pending;
     size_t at = sizeof(q);
 
+    *isChanged = 0;
+    if (!lists->clientQ)
+        return 0;
     memcpy(&q, lists->bytes, sizeof(q));
     *isChanged = q.count < 0 || (unsigned)q.count != lists->clients;
     for (unsigned i = 0; i < lists->clients; i++) {
@@ -303,9 +478,11 @@ static size_t takeQueues(ebpfMonEventLists *lists, size_t at, int *isChanged)
         ebpfMonEventQueue *q = &lists->queue[i];
         uint16_t getix;
 
-        *isChanged |= ebpfMonMemNumberAt(lists->bytes + at, 0) != lists->client[q->client].user;
+        *isChanged |= ebpfMonMemNumberAt(lists->bytes + at, 0) != q->user;
         memcpy(&getix, lists->bytes + at + l->queue.getix - l->queue.evUser, sizeof(getix));
-        lists->client[q->client].taken += getix != q->getix;
+        q->taken += getix != q->getix;
+        if (q->client != EBPFMON_EVENT_OTHER)
+            lists->client[q->client].taken += getix != q->getix;
         q->getix = getix;
         at += sizeOfQueue(l);
     }
@@ -321,7 +498,9 @@ static void takeSubscriptions(ebpfMonEventLists *lists, int *isChanged)
         const char *bytes = lists->bytes + s->from;
         uint64_t waiting = ebpfMonMemNumberAt(bytes, l->subscription.npend);
 
-        s->isGone |= ebpfMonMemNumberAt(bytes, l->subscription.user_arg) != s->ext || waiting > UINT16_MAX;
+        s->isGone |= ebpfMonMemNumberAt(bytes, l->subscription.user_arg) != s->ext || waiting > UINT16_MAX ||
+                     (s->client == EBPFMON_EVENT_OTHER &&
+                      ebpfMonMemNumberAt(bytes, subFunction) != lists->other[s->channel].function);
         if (s->isGone) {
             *isChanged = 1;
             continue;

@@ -9,11 +9,16 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
+#include "code/functionSite.h"
+#include "code/mapping.h"
+#include "host/foreign.h"
 #include "host/memory.h"
 #include "host/procStat.h"
 #include "subscriptions/flowIoc.h"
 
 #define STALL_NS (2 * EBPFMON_SECOND_NS) /* what does not move for so long stands still */
+#define FILE_SECONDS 0.25
+#define OTHERS_COST  0.001 /* cores */
 #define TRIES    3   /* the lists change while they are read */
 
 /* --- a look at the clients --------------------------------------------------------------------------------------- */
@@ -24,6 +29,7 @@ static void freeLook(ebpfMonFlowLook *look)
     free(look->client);
     free(look->channel);
     free(look->place);
+    ebpfMonCatalogueRelease(look->cat);
     *look = (ebpfMonFlowLook){ .id = 0 };
 }
 
@@ -59,6 +65,7 @@ void ebpfMonFlowLookCopy(ebpfMonFlowLook *look, const ebpfMonClientIoc *from)
     look->pid = from->pid;
     snprintf(look->name, sizeof(look->name), "%s", from->name);
     look->base = from->cat->base;
+    look->cat = ebpfMonCatalogueHold(from->cat);
     look->clientQ = from->clientQ;
     look->readAt = from->readAt;
     for (look->clients = 0; look->clients < c->clients; look->clients++) {
@@ -193,37 +200,29 @@ static ebpfMonEventLists *readLists(ebpfMonFlowIoc *ioc, const ebpfMonFlowLook *
 }
 
 /* The subscriptions that were there before go on from their old count of merged updates. */
-static void carryMerged(const ebpfMonFlowIoc *ioc, const ebpfMonEventLists *lists, uint64_t *merged)
+static void carryMerged(const ebpfMonFlowLists *from, const ebpfMonEventLists *lists, uint64_t *merged)
 {
-    size_t olds = ioc->lists ? ioc->lists->subs : 0;
-    addressKey *old = indexAddresses(olds ? ioc->lists->sub : NULL, olds, sizeof(ebpfMonEventSubscription),
+    size_t olds = from->lists ? from->lists->subs : 0;
+    addressKey *old = indexAddresses(olds ? from->lists->sub : NULL, olds, sizeof(ebpfMonEventSubscription),
                                      offsetof(ebpfMonEventSubscription, at));
 
     for (size_t i = 0; i < lists->subs; i++) {
         size_t k = findAddress(old, olds, lists->sub[i].at);
 
-        merged[i] = k == SIZE_MAX || ioc->lists->sub[k].ext != lists->sub[i].ext ? UINT64_MAX : ioc->mergedBefore[k];
+        merged[i] = k == SIZE_MAX || from->lists->sub[k].ext != lists->sub[i].ext ? UINT64_MAX : from->mergedBefore[k];
     }
     free(old);
 }
 
-static void freeIoc(ebpfMonFlowIoc *ioc)
+static void freeLists(ebpfMonFlowLists *lists)
 {
-    ebpfMonEventListsFree(ioc->lists);
-    free(ioc->client);
-    free(ioc->channel);
-    free(ioc->mergedBefore);
-    free(ioc->mergedRate);
+    ebpfMonEventListsFree(lists->lists);
+    free(lists->mergedBefore);
+    free(lists->mergedRate);
 }
 
-void ebpfMonFlowIocClear(ebpfMonFlowIoc *ioc)
-{
-    freeIoc(ioc);
-    *ioc = (ebpfMonFlowIoc){ .id = 0 };
-}
-
-/* Puts new lists in the place of the old ones. 0, or -1 without memory. */
-static int replaceLists(ebpfMonFlowIoc *ioc, ebpfMonEventLists *lists, ebpfMonFlowLook *look)
+/* Puts new lists in the place of the old ones. 0, or -1 without memory: then they stay the caller's. */
+static int replaceLists(ebpfMonFlowLists *to, ebpfMonEventLists *lists)
 {
     uint64_t *merged = calloc(lists->subs + 1, sizeof(*merged));
     double *rates = calloc(lists->subs + 1, sizeof(*rates));
@@ -233,24 +232,155 @@ static int replaceLists(ebpfMonFlowIoc *ioc, ebpfMonEventLists *lists, ebpfMonFl
         free(rates);
         return -1;
     }
-    carryMerged(ioc, lists, merged);
-    carryClients(ioc, look);
+    carryMerged(to, lists, merged);
+    freeLists(to);
+    to->lists = lists;
+    to->mergedBefore = merged;
+    to->mergedRate = rates;
+    return 0;
+}
+
+static void freeIoc(ebpfMonFlowIoc *ioc)
+{
+    freeLists(&ioc->ca);
+    freeLists(&ioc->others);
+    free(ioc->client);
+    free(ioc->channel);
+    ebpfMonCatalogueRelease(ioc->cat);
+}
+
+void ebpfMonFlowIocClear(ebpfMonFlowIoc *ioc)
+{
     freeIoc(ioc);
-    ioc->lists = lists;
-    ioc->mergedBefore = merged;
-    ioc->mergedRate = rates;
+    *ioc = (ebpfMonFlowIoc){ .id = 0 };
+}
+
+/* The clients and channels of the look stand in the place of the old ones. */
+static void replaceClients(ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look)
+{
+    carryClients(ioc, look);
+    free(ioc->client);
+    free(ioc->channel);
     ioc->client = look->client;
     ioc->clients = look->clients;
     ioc->channel = look->channel;
     ioc->channels = look->channels;
     look->client = NULL;
     look->channel = NULL;
-    return 0;
 }
+
+/* --- others ------------------------------------------------------------------------------------------------------ */
+
+/* Which file of the process has this code. */
+typedef struct {
+    pid_t    pid;
+    uint64_t at;
+    char     file[64];      /* its name without folders; "": not found */
+} fileOfCode;
+
+static void findFile(void *data)
+{
+    fileOfCode *f = data;
+    ebpfMonMappings mappings;
+    ebpfMonMapping map;
+
+    if (ebpfMonMappingsOpen(&mappings, f->pid))
+        return;
+    while (!f->file[0] && ebpfMonMappingsReadNext(&mappings, &map)) {
+        const char *name = strrchr(map.path, '/');
+
+        if (f->at >= map.start && f->at < map.end && name)
+            snprintf(f->file, sizeof(f->file), "%s", name + 1);
+    }
+    ebpfMonMappingsClose(&mappings);
+}
+
+/* The library of the function tells it; of a program that has all in itself, the name of the function (pdbsingle.cpp
+ * and pdbgroup.cpp of pva2pva, namespace pvxs::ioc, dbSubscriptionIO.cpp of Base). */
+static ebpfMonFlowOwner findOwner(pid_t pid, uint64_t at)
+{
+    static const ebpfMonForeignJob job = { findFile, free };
+    fileOfCode *f = calloc(1, sizeof(*f));
+    ebpfMonFunctionPlace place = { .path = "" };
+    ebpfMonFlowOwner owner = ebpfMonFlowNobody;
+
+    if (!f)
+        return owner;
+    f->pid = pid;
+    f->at = at;
+    if (ebpfMonForeignRun(pid, FILE_SECONDS, &job, f))
+        return owner;
+    if (strncmp(f->file, "libqsrv", strlen("libqsrv")) == 0)
+        owner = ebpfMonFlowQsrv1;
+    else if (strncmp(f->file, "libpvxsIoc", strlen("libpvxsIoc")) == 0)
+        owner = ebpfMonFlowQsrv2;
+    else if (f->file[0] && ebpfMonCodePlaceFind(pid, at, 0, 0, &place) == 0)
+        owner = strstr(place.name, "pdb_single_event") || strstr(place.name, "pdb_group_event") ? ebpfMonFlowQsrv1 :
+                strstr(place.name, "pvxs") ? ebpfMonFlowQsrv2 :
+                strstr(place.name, "dbSubscriptionEventCallback") ? ebpfMonFlowInside : ebpfMonFlowNobody;
+    free(f);
+    return owner;
+}
+
+static void findOwners(ebpfMonFlowIoc *ioc)
+{
+    const ebpfMonEventLists *lists = ioc->others.lists;
+
+    for (size_t i = 0; i < lists->others; i++) {
+        uint64_t at = lists->other[i].function;
+        unsigned k = 0;
+
+        while (k < ioc->functions && ioc->function[k].at != at)
+            k++;
+        if (k == ioc->functions && k < EBPFMON_FLOW_FUNCTIONS) {
+            ioc->function[k].owner = findOwner(ioc->pid, at);
+            ioc->function[ioc->functions++].at = at;
+        }
+    }
+}
+
+ebpfMonFlowOwner ebpfMonFlowIocGetOwner(const ebpfMonFlowIoc *ioc, const ebpfMonEventSubscription *sub)
+{
+    uint64_t at = ioc->others.lists->other[sub->channel].function;
+
+    for (unsigned i = 0; i < ioc->functions; i++)
+        if (ioc->function[i].at == at)
+            return ioc->function[i].owner;
+    return ebpfMonFlowNobody;
+}
+
+void ebpfMonFlowIocTakeOthers(ebpfMonFlowIoc *ioc)
+{
+    uint64_t now = ebpfMonClockMonotonic(), cpu = ebpfMonForeignGetCpu();
+    ebpfMonEventLists *lists = NULL;
+    ebpfMonMem *mem;
+    long *recordOf;
+
+    if (!ioc->ca.lists || !ioc->cat || now < ioc->othersNext)
+        return;
+    mem = ebpfMonMemNew(ioc->pid);
+    recordOf = calloc(ioc->channels + 1, sizeof(*recordOf));
+    for (size_t i = 0; recordOf && i < ioc->channels; i++)
+        recordOf[i] = ioc->channel[i].record;
+    if (mem && recordOf)
+        lists = ebpfMonEventListsReadOthers(mem, ioc->pid, ioc->cat, ioc->ca.lists, recordOf);
+    ebpfMonMemFree(mem);
+    free(recordOf);
+    if (lists && replaceLists(&ioc->others, lists)) {
+        ebpfMonEventListsFree(lists);
+    } else if (lists) {
+        ioc->serial++;
+        findOwners(ioc);
+    }
+    ioc->othersNext = now + (uint64_t)((double)(ebpfMonForeignGetCpu() - cpu) / OTHERS_COST);
+    ebpfMonWorkerGiveSignHere();
+}
+
+/* ---------------------------------------------------------------------------------------------------------------- */
 
 int ebpfMonFlowIocTake(ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look)
 {
-    int isSame = ioc->lists && !ioc->isChanged && areSameClients(ioc, look) && areSameChannels(ioc, look);
+    int isSame = ioc->ca.lists && !ioc->isChanged && areSameClients(ioc, look) && areSameChannels(ioc, look);
     ebpfMonEventLists *lists;
 
     ioc->pid = look->pid;
@@ -267,14 +397,23 @@ int ebpfMonFlowIocTake(ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look)
         look->client = NULL;
     } else {
         lists = readLists(ioc, look);
-        if (!lists || replaceLists(ioc, lists, look)) {
+        if (!lists || replaceLists(&ioc->ca, lists)) {
             ebpfMonEventListsFree(lists);
             ioc->isChanged = 1; /* the next look is taken as a whole */
         } else {
+            replaceClients(ioc, look);
             ioc->isChanged = 0;
         }
     }
+    if (ioc->cat != look->cat) {
+        ebpfMonCatalogueRelease(ioc->cat);
+        ioc->cat = ebpfMonCatalogueHold(look->cat);
+        freeLists(&ioc->others); /* they have indexes of the old one */
+        ioc->others = (ebpfMonFlowLists){ .lists = NULL };
+        ioc->serial++;
+    }
     freeLook(look);
+    ebpfMonFlowIocTakeOthers(ioc);
     return 1;
 }
 
@@ -293,26 +432,44 @@ static void updateClient(ebpfMonFlowClient *c, const ebpfMonEventClient *from, u
     c->waits = 0;
 }
 
-static void updateSubscriptions(ebpfMonFlowIoc *ioc, uint64_t now)
+static void updateRates(ebpfMonFlowLists *f, uint64_t now)
 {
-    double seconds = ioc->updatedAt ? (double)(now - ioc->updatedAt) / 1e9 : 0;
+    double seconds = f->updatedAt ? (double)(now - f->updatedAt) / 1e9 : 0;
 
-    for (size_t i = 0; i < ioc->lists->subs; i++) {
-        const ebpfMonEventSubscription *s = &ioc->lists->sub[i];
-        uint64_t before = ioc->mergedBefore[i];
+    f->hasMoved = 0;
+    for (size_t i = 0; i < f->lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &f->lists->sub[i];
+        uint64_t before = f->mergedBefore[i];
 
         if (s->isGone)
             continue;
-        ioc->mergedRate[i] = before < s->merged && seconds > 0 ? (double)(s->merged - before) / seconds : 0;
-        ioc->mergedBefore[i] = s->merged;
-        ioc->client[s->client].waits |= s->waiting != 0;
-        ioc->hasMoved |= ioc->mergedRate[i] > 0 || s->waiting;
+        f->mergedRate[i] = before < s->merged && seconds > 0 ? (double)(s->merged - before) / seconds : 0;
+        f->mergedBefore[i] = s->merged;
+        f->hasMoved |= f->mergedRate[i] > 0 || s->waiting;
     }
+    f->updatedAt = now;
+}
+
+/* Lists of others that cannot be read, or have changed, are read again with the next look. */
+static void updateOthers(ebpfMonFlowIoc *ioc, uint64_t now)
+{
+    ebpfMonFlowLists *f = &ioc->others;
+
+    if (!f->lists)
+        return;
+    if (ebpfMonEventListsUpdate(f->lists, ioc->pid) < 0) {
+        freeLists(f);
+        *f = (ebpfMonFlowLists){ .lists = NULL };
+        ioc->serial++;
+        return;
+    }
+    updateRates(f, now);
+    ioc->hasMoved |= f->hasMoved;
 }
 
 int ebpfMonFlowIocUpdate(ebpfMonFlowIoc *ioc, uint64_t now)
 {
-    int status = ioc->lists ? ebpfMonEventListsUpdate(ioc->lists, ioc->pid) : -1;
+    int status = ioc->ca.lists ? ebpfMonEventListsUpdate(ioc->ca.lists, ioc->pid) : -1;
 
     ebpfMonWorkerGiveSignHere();
     ioc->hasMoved = 0;
@@ -328,16 +485,22 @@ int ebpfMonFlowIocUpdate(ebpfMonFlowIoc *ioc, uint64_t now)
     for (unsigned i = 0; i < ioc->clients; i++) {
         ebpfMonFlowClient *c = &ioc->client[i];
 
-        ioc->hasMoved |= c->taken != ioc->lists->client[i].taken;
-        updateClient(c, &ioc->lists->client[i], now);
+        ioc->hasMoved |= c->taken != ioc->ca.lists->client[i].taken;
+        updateClient(c, &ioc->ca.lists->client[i], now);
     }
-    updateSubscriptions(ioc, now);
+    updateRates(&ioc->ca, now);
+    ioc->hasMoved |= ioc->ca.hasMoved;
+    for (size_t i = 0; i < ioc->ca.lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &ioc->ca.lists->sub[i];
+
+        ioc->client[s->client].waits |= !s->isGone && s->waiting;
+    }
+    updateOthers(ioc, now);
     for (unsigned i = 0; i < ioc->clients; i++) {
         ebpfMonFlowClient *c = &ioc->client[i];
 
         c->waitsAt = !c->waits ? 0 : c->waitsAt ? c->waitsAt : now;
     }
-    ioc->updatedAt = now;
     ioc->isChanged |= status;
     return status;
 }
@@ -349,6 +512,7 @@ struct flowKey {
     uint32_t netns, addr, saddr;
     uint16_t port, sport;
     ebpfMonFlowClient *client;
+    pid_t    server;
 };
 
 static int compareKeys(const void *left, const void *right)
@@ -356,19 +520,24 @@ static int compareKeys(const void *left, const void *right)
     return memcmp(left, right, offsetof(struct flowKey, client));
 }
 
-void ebpfMonFlowKeysMake(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs)
+void ebpfMonFlowKeysBegin(ebpfMonFlowKeys *keys)
 {
     keys->keys = 0;
     keys->isOld = 0;
-    for (unsigned i = 0; i < iocs; i++)
-        for (unsigned k = 0; k < ioc[i].clients; k++) {
-            const struct ebpfMonPeer *p = &ioc[i].client[k].key;
+}
 
-            if (!p->sport || ebpfMonArrayGrow(&keys->key, &keys->room, keys->keys + 1, 64, sizeof(*keys->key)))
-                continue;
-            keys->key[keys->keys++] = (struct flowKey){ p->netns, p->addr, p->saddr, p->port, p->sport,
-                                                        &ioc[i].client[k] };
-        }
+void ebpfMonFlowKeysAdd(ebpfMonFlowKeys *keys, pid_t server, ebpfMonFlowClient *client)
+{
+    const struct ebpfMonPeer *p = &client->key;
+
+    if (!p->sport || ebpfMonIsIPv6(p->addr6) ||
+        ebpfMonArrayGrow(&keys->key, &keys->room, keys->keys + 1, 64, sizeof(*keys->key)))
+        return;
+    keys->key[keys->keys++] = (struct flowKey){ p->netns, p->addr, p->saddr, p->port, p->sport, client, server };
+}
+
+void ebpfMonFlowKeysEnd(ebpfMonFlowKeys *keys)
+{
     if (keys->keys)
         qsort(keys->key, keys->keys, sizeof(*keys->key), compareKeys);
 }
@@ -376,8 +545,8 @@ void ebpfMonFlowKeysMake(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned io
 static ebpfMonFlowClient *findClient(const ebpfMonFlowKeys *keys, uint32_t addr, uint16_t port, uint32_t saddr,
                                      uint16_t sport)
 {
-    const struct flowKey key = { keys->netns, addr, saddr, port, sport, NULL };
-    const struct flowKey *found = bsearch(&key, keys->key, keys->keys, sizeof(key), compareKeys);
+    const struct flowKey key = { keys->netns, addr, saddr, port, sport, NULL, 0 };
+    const struct flowKey *found = keys->keys ? bsearch(&key, keys->key, keys->keys, sizeof(key), compareKeys) : NULL;
 
     return found ? found->client : NULL;
 }
@@ -416,30 +585,24 @@ static void noteSocket(void *arg, const ebpfMonTcpBytes *bytes)
         noteClientSocket(c, bytes, keys->now);
 }
 
-void ebpfMonFlowKeysReadSockets(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs, uint64_t now)
+void ebpfMonFlowKeysReadSockets(ebpfMonFlowKeys *keys, uint64_t now)
 {
     keys->now = now;
-    for (unsigned i = 0; i < iocs; i++) {
-        uint32_t netns = ioc[i].clients ? ioc[i].client[0].key.netns : 0;
-        unsigned k = 0;
-
-        while (k < i && (!ioc[k].clients || ioc[k].client[0].key.netns != netns))
-            k++;
-        if (!ioc[i].clients || k < i)
-            continue; /* it was read for an IOC before */
-        keys->netns = netns;
-        ebpfMonTcpBytesRead(ioc[i].pid, noteSocket, keys);
+    for (size_t i = 0; i < keys->keys; i++) {
+        if (i && keys->key[i].netns == keys->netns)
+            continue; /* the keys of a namespace stand together */
+        keys->netns = keys->key[i].netns;
+        ebpfMonTcpBytesRead(keys->key[i].server, noteSocket, keys);
         ebpfMonWorkerGiveSignHere();
     }
-    for (unsigned i = 0; i < iocs; i++)
-        for (unsigned k = 0; k < ioc[i].clients; k++) {
-            ebpfMonFlowClient *c = &ioc[i].client[k];
+    for (size_t i = 0; i < keys->keys; i++) {
+        ebpfMonFlowClient *c = keys->key[i].client;
 
-            c->hasTcp = c->seenAt == now;
-            c->hasPeer = c->peerSeenAt == now;
-            c->seenAt = c->hasTcp ? now : 0;
-            c->peerSeenAt = c->hasPeer ? now : 0;
-        }
+        c->hasTcp = c->seenAt == now;
+        c->hasPeer = c->peerSeenAt == now;
+        c->seenAt = c->hasTcp ? now : 0;
+        c->peerSeenAt = c->hasPeer ? now : 0;
+    }
 }
 
 /* --- judgement --------------------------------------------------------------------------------------------------- */
@@ -463,15 +626,13 @@ static ebpfMonFlowState judgeSockets(const ebpfMonFlowClient *c, uint64_t now, u
     return isStill && c->tcp.inFlight && c->tcp.retransmits ? ebpfMonFlowNetwork : ebpfMonFlowFine;
 }
 
-void ebpfMonFlowJudge(const ebpfMonFlowIoc *ioc, ebpfMonFlowClient *c, uint64_t now)
+void ebpfMonFlowJudge(uint64_t stoppedAt, ebpfMonFlowClient *c, uint64_t now)
 {
     uint64_t since, movedAt = laterOf(c->takenAt, c->waitsAt);
 
-    if (!ioc->isRead)
-        return;
     c->flow = ebpfMonFlowIocStopped;
-    c->since = ioc->stoppedAt;
-    if (ioc->stoppedAt)
+    c->since = stoppedAt;
+    if (stoppedAt)
         return;
     c->flow = judgeSockets(c, now, &since);
     c->since = since;
@@ -500,12 +661,12 @@ int ebpfMonFlowIsStalled(const ebpfMonFlowClient *c)
 void ebpfMonFlowText(const ebpfMonFlowClient *c, char *text, size_t size)
 {
     static const char *const words[] = {
-        "ok", "client asked for a pause", "waits in the IOC", "network does not take bytes", "client does not read",
-        "IOC stands still"
+        "ok", "client asked for a pause", "waits in the IOC", "client takes no updates", "network does not take bytes",
+        "client does not read", "IOC stands still"
     };
 
     if (c->flow == ebpfMonFlowFine)
-        snprintf(text, size, "%s", words[0]);
+        snprintf(text, size, "%s", c->isPva && !c->hasTcp ? "not known: its socket is not seen" : words[0]);
     else
         snprintf(text, size, "%s since %.0f s", words[c->flow], (double)(ebpfMonClockMonotonic() - c->since) / 1e9);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one IOC sends to its CA clients, and what is in the way of each of them. Only subscriptions.c uses this module,
- * under its lock.
+ * What one IOC sends to its CA clients, and what is in the way of each of them; and what waits in its subscriptions for
+ * others. Only the thread of subscriptions.c uses this module.
  */
 #ifndef EBPFMON_FLOWIOC_H
 #define EBPFMON_FLOWIOC_H
@@ -15,6 +15,7 @@ typedef enum {
     ebpfMonFlowFine,
     ebpfMonFlowPaused,      /* the client has asked for a pause */
     ebpfMonFlowIocWaits,    /* updates wait in the IOC, and nothing behind them is in the way */
+    ebpfMonFlowClosed,      /* pvAccess: it takes no more updates of this monitor for now */
     ebpfMonFlowNetwork,     /* what was sent is not acknowledged */
     ebpfMonFlowNotRead,     /* the client does not read */
     ebpfMonFlowIocStopped   /* a signal or a debugger has stopped the process of the IOC */
@@ -29,6 +30,7 @@ typedef struct {
     struct ebpfMonPeer key;
     ebpfMonFlowState flow;
     uint64_t since;         /* since then it is so, at the latest */
+    int      isPva;         /* by pvAccess; what the next three say of CA is not known */
     int      isPaused;
     int      waits;         /* an update waits for it in the IOC */
     uint32_t inBuffer;      /* bytes in the send buffer of the IOC */
@@ -54,20 +56,38 @@ typedef struct {
     double   rate;          /* updates per second between the last two looks; NaN: not known */
 } ebpfMonFlowChannel;
 
+/* Subscriptions in dbEvent.c, and how their counters move. */
+typedef struct {
+    ebpfMonEventLists *lists; /* NULL: not known */
+    uint64_t *mergedBefore; /* by subscription */
+    double   *mergedRate;   /* by subscription, 1/s, since the update before */
+    uint64_t updatedAt;     /* 0: never */
+    int      hasMoved;      /* something moved in the last update */
+} ebpfMonFlowLists;
+
+/* Whose code takes the updates of a subscription of others. */
+typedef enum { ebpfMonFlowNobody, ebpfMonFlowQsrv1, ebpfMonFlowQsrv2, ebpfMonFlowInside,
+    EBPFMON_FLOW_OWNERS } ebpfMonFlowOwner;
+
+#define EBPFMON_FLOW_FUNCTIONS 16 /* different ones of an IOC; the owner of further ones is not known */
+
 typedef struct {
     uint32_t id;            /* ebpfMonTarget.iocId */
     pid_t    pid;
     char     name[EBPFMON_IOCNAME_SIZE];
     uint64_t readAt;        /* ebpfMonClientIoc.readAt of the look that was taken over; 0: none */
     char     why[160];      /* why its subscriptions are not known; "": they are, or not yet */
-    ebpfMonEventLists *lists; /* NULL: not known */
-    ebpfMonFlowClient *client; /* as in "lists" */
+    ebpfMonCatalogue *cat;  /* it holds one reference */
+    ebpfMonFlowLists ca;
+    ebpfMonFlowClient *client; /* as in "ca" */
     unsigned clients;
     ebpfMonFlowChannel *channel; /* those with subscriptions */
     size_t   channels;
-    uint64_t *mergedBefore; /* by subscription */
-    double   *mergedRate;   /* by subscription, 1/s, since the update before */
-    uint64_t updatedAt;     /* 0: never */
+    ebpfMonFlowLists others; /* of those who are no CA clients */
+    uint64_t othersNext;    /* not read again before */
+    struct { uint64_t at; ebpfMonFlowOwner owner; } function[EBPFMON_FLOW_FUNCTIONS];
+    unsigned functions;
+    uint64_t serial;        /* grows when "others" are read */
     int      isRead;        /* the last update was possible */
     int      hasMoved;      /* … and something moved */
     uint64_t stoppedAt;     /* its process is stopped since then, or before; 0: it is not */
@@ -83,6 +103,7 @@ typedef struct {
     pid_t    pid;
     char     name[EBPFMON_IOCNAME_SIZE];
     const ebpfMonBaseRelease *base;
+    ebpfMonCatalogue *cat;
     uint64_t clientQ, readAt;
     uint64_t *at;           /* of each client */
     ebpfMonFlowClient *client;
@@ -101,6 +122,12 @@ int ebpfMonFlowIocTake(ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look);
 
 void ebpfMonFlowIocClear(ebpfMonFlowIoc *ioc);
 
+/* Reads the subscriptions of others: so often that it takes 0.1 % of a core at most. */
+void ebpfMonFlowIocTakeOthers(ebpfMonFlowIoc *ioc);
+
+/* Whose subscription it is: one of ioc->others. */
+ebpfMonFlowOwner ebpfMonFlowIocGetOwner(const ebpfMonFlowIoc *ioc, const ebpfMonEventSubscription *sub);
+
 /* --- each second --- */
 
 /* Reads the counters. Nonzero: clients or channels came or went, so a look at the clients should come soon. */
@@ -115,12 +142,15 @@ typedef struct {
     uint32_t netns;
 } ebpfMonFlowKeys;
 
-void ebpfMonFlowKeysMake(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs);
+/* Begin, add each client of each server, end. */
+void ebpfMonFlowKeysBegin(ebpfMonFlowKeys *keys);
+void ebpfMonFlowKeysAdd(ebpfMonFlowKeys *keys, pid_t server, ebpfMonFlowClient *client);
+void ebpfMonFlowKeysEnd(ebpfMonFlowKeys *keys);
 /* Reads the sockets of each network namespace in which there are clients, once. */
-void ebpfMonFlowKeysReadSockets(ebpfMonFlowKeys *keys, ebpfMonFlowIoc *ioc, unsigned iocs, uint64_t now);
+void ebpfMonFlowKeysReadSockets(ebpfMonFlowKeys *keys, uint64_t now);
 
-/* Sets flow and since. */
-void ebpfMonFlowJudge(const ebpfMonFlowIoc *ioc, ebpfMonFlowClient *client, uint64_t now);
+/* Sets flow and since. "stoppedAt": as ebpfMonFlowIoc.stoppedAt. */
+void ebpfMonFlowJudge(uint64_t stoppedAt, ebpfMonFlowClient *client, uint64_t now);
 
 /* Nonzero: something is on its way to the client, or does not move, so that its sockets should be looked at. */
 int ebpfMonFlowNeedsSockets(const ebpfMonFlowClient *client);

@@ -135,13 +135,14 @@ static void listSubscriptions(const iocshArgBuf *args)
 
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonWhy", askWhy, {{"PV", iocshArgString}, {"client", iocshArgString}},
-     "Says where a value stops on its way from the record to a CA client: the first line. Then each step.\n"
+     "Says where a value stops on its way from the record to a client: the first line. Then each step, and what\n"
+     "became of the last write.\n"
      "The client is a part of user@host, of its address:port or of its command, or a process id; without it, the\n"
      "client that is worst off.\n"
      "Example: ebpfMonWhy RING:CURRENT archiver\n"},
     {"ebpfMonSubscriptions", listSubscriptions, EBPFMON_NO_ARGS,
-     "Lists subscriptions of CA clients, the worst first: updates per second, merged and waiting updates, bytes\n"
-     "that could not be sent, and what is in the way (documentation/use/subscriptions.md).\n"}
+     "Lists subscriptions of CA clients and of pvAccess clients, the worst first: updates per second, merged and\n"
+     "waiting updates, bytes that could not be sent, and what is in the way (documentation/use/subscriptions.md).\n"}
 };
 
 /* --- WHY_PV ------------------------------------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <caeventmask.h>
 #include <ellLib.h>
 #include <epicsEvent.h>
 #include <epicsMutex.h>
@@ -32,8 +33,10 @@
 /* A place in the table. */
 typedef struct {
     double   badness;
-    const ebpfMonFlowIoc *ioc;
-    size_t   sub;
+    const ebpfMonFlowIoc *ioc; /* of the next; NULL: there is none */
+    size_t   sub;           /* of a CA client, or of others */
+    const ebpfMonFlowMonitor *monitor; /* NULL: none of pvAccess */
+    int      isOther;
 } rowPlace;
 
 /* A question for which a command waits. */
@@ -56,6 +59,7 @@ struct ebpfMonSubscriptions {
     /* the thread's own: it reads the memory of IOCs, which may not answer, so it holds no lock */
     ebpfMonFlowIoc ioc[IOCS_MAX];
     unsigned iocs;
+    ebpfMonFlowPva pva;
     ebpfMonFlowKeys keys;
     uint64_t socketsAt;        /* monotonic ns, as all times here */
     int      needsSockets, hasMoved;
@@ -168,18 +172,29 @@ static void wantLook(ebpfMonSubscriptions *d, uint64_t now)
 
 /* --- a look ----------------------------------------------------------------------------------------------------- */
 
+static void makeKeys(ebpfMonSubscriptions *d)
+{
+    ebpfMonFlowKeysBegin(&d->keys);
+    for (unsigned i = 0; i < d->iocs; i++)
+        for (unsigned k = 0; k < d->ioc[i].clients; k++)
+            ebpfMonFlowKeysAdd(&d->keys, d->ioc[i].pid, &d->ioc[i].client[k]);
+    for (size_t i = 0; i < d->pva.clients; i++)
+        ebpfMonFlowKeysAdd(&d->keys, d->pva.client[i].server, &d->pva.client[i].is);
+    ebpfMonFlowKeysEnd(&d->keys);
+}
+
 static void readSockets(ebpfMonSubscriptions *d, uint64_t now)
 {
     if (!d->needsSockets && now - d->socketsAt < SOCKETS_NS)
         return;
     d->socketsAt = now;
     if (d->keys.isOld)
-        ebpfMonFlowKeysMake(&d->keys, d->ioc, d->iocs);
-    ebpfMonFlowKeysReadSockets(&d->keys, d->ioc, d->iocs, now);
+        makeKeys(d);
+    ebpfMonFlowKeysReadSockets(&d->keys, now);
 }
 
 /* What the operator sees of a client that is stalled, or is no more. */
-static void tellClient(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, ebpfMonFlowClient *c, uint64_t now)
+static void tellClient(ebpfMonSubscriptions *d, const char *server, ebpfMonFlowClient *c, uint64_t now)
 {
     int isStalled = ebpfMonFlowIsStalled(c);
     char text[EBPFMON_MODULE_EVENT], flow[64], process[100] = "";
@@ -190,9 +205,9 @@ static void tellClient(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, ebpfM
         snprintf(process, sizeof(process), ", %s, pid %d", c->command, (int)c->pid);
     ebpfMonFlowText(c, flow, sizeof(flow));
     if (isStalled)
-        snprintf(text, sizeof(text), "IOC %s: %s: %s (%s%s)", ioc->name, flow, c->name, c->peer, process);
+        snprintf(text, sizeof(text), "IOC %s: %s: %s (%s%s)", server, flow, c->name, c->peer, process);
     else
-        snprintf(text, sizeof(text), "IOC %s: client reads again, after %.0f s: %s (%s%s)", ioc->name,
+        snprintf(text, sizeof(text), "IOC %s: client reads again, after %.0f s: %s (%s%s)", server,
                  (double)(now - c->toldSince) / 1e9, c->name, c->peer, process);
     ebpfMonModuleAddEvent(text);
     d->told++;
@@ -204,11 +219,39 @@ static void judgeClients(ebpfMonSubscriptions *d, ebpfMonFlowIoc *ioc, uint64_t 
     for (unsigned i = 0; i < ioc->clients; i++) {
         ebpfMonFlowClient *c = &ioc->client[i];
 
-        ebpfMonFlowJudge(ioc, c, now);
+        if (ioc->isRead)
+            ebpfMonFlowJudge(ioc->stoppedAt, c, now);
         d->needsSockets |= ebpfMonFlowNeedsSockets(c);
         if (ioc->isRead)
-            tellClient(d, ioc, c, now);
+            tellClient(d, ioc->name, c, now);
     }
+}
+
+static void judgePvaClients(ebpfMonSubscriptions *d, uint64_t now)
+{
+    for (size_t i = 0; i < d->pva.clients; i++) {
+        ebpfMonFlowPvaClient *c = &d->pva.client[i];
+
+        ebpfMonFlowJudge(ebpfMonFlowPvaGetStopped(&d->pva, c), &c->is, now);
+        d->needsSockets |= ebpfMonFlowNeedsSockets(&c->is);
+        tellClient(d, c->serverName, &c->is, now);
+    }
+}
+
+/* Monitors of pvAccess, and the subscriptions of QSRV that they come from. */
+static void readPva(ebpfMonSubscriptions *d, uint64_t now)
+{
+    int isChanged;
+
+    d->pva.from = ebpfMonUsageGetPvaClients(d->core->usage);
+    isChanged = ebpfMonFlowPvaRead(&d->pva, now);
+    d->keys.isOld |= isChanged;
+    d->hasMoved |= d->pva.hasMoved;
+    for (unsigned i = 0; isChanged && i < d->iocs; i++)
+        ebpfMonFlowIocTakeOthers(&d->ioc[i]);
+    ebpfMonFlowPvaLink(&d->pva, d->ioc, d->iocs, d->keys.isOld);
+    for (size_t i = 0; i < d->pva.clients; i++)
+        d->needsSockets |= ebpfMonFlowNeedsSockets(&d->pva.client[i].is) || d->pva.hasMoved;
 }
 
 /* Reads everything. */
@@ -227,10 +270,12 @@ static void readFlows(ebpfMonSubscriptions *d)
         for (unsigned n = 0; n < d->ioc[i].clients; n++)
             d->needsSockets |= ebpfMonFlowNeedsSockets(&d->ioc[i].client[n]);
     }
+    readPva(d, now);
     readSockets(d, now);
     d->needsSockets = 0;
     for (unsigned i = 0; i < d->iocs; i++)
         judgeClients(d, &d->ioc[i], now);
+    judgePvaClients(d, now);
     if (isChanged)
         wantLook(d, now);
 }
@@ -261,7 +306,38 @@ static int comparePlaces(const void *left, const void *right)
 
     if (l->badness != r->badness)
         return l->badness < r->badness ? 1 : -1;
+    if (l->monitor || r->monitor)
+        return (l->monitor > r->monitor) - (l->monitor < r->monitor);
     return l->sub < r->sub ? -1 : l->sub > r->sub;
+}
+
+static void sumClient(ebpfMonSubscriptionValues *v, const ebpfMonFlowClient *c, uint64_t now)
+{
+    double since = (double)(now - c->since) / 1e9;
+
+    v->stalled += ebpfMonFlowIsStalled(c) != 0;
+    if (ebpfMonFlowIsStalled(c) && since > v->silence)
+        v->silence = floor(since);
+}
+
+/* Subscriptions of QSRV; those whose monitors packets have shown have rows of their own. */
+static void sumOthers(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc)
+{
+    const ebpfMonEventLists *lists = ioc->others.lists;
+
+    for (size_t i = 0; lists && i < lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &lists->sub[i];
+        ebpfMonFlowOwner owner = ebpfMonFlowIocGetOwner(ioc, s);
+        uint32_t monitors = lists->other[s->channel].monitors;
+        double badness = 1e3 * ioc->others.mergedRate[i] + s->waiting;
+
+        if (s->isGone || (owner != ebpfMonFlowQsrv1 && owner != ebpfMonFlowQsrv2) || !(s->mask & (DBE_VALUE | DBE_LOG)))
+            continue;
+        d->values.mergedRate += ioc->others.mergedRate[i];
+        if (!monitors || (owner == ebpfMonFlowQsrv2 && monitors > 1 && (s->waiting || s->merged)))
+            placeRow(d, &(rowPlace){ badness, ioc, i, NULL, 1 });
+        d->values.subscriptions += !monitors;
+    }
 }
 
 static void sumIoc(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, uint64_t now)
@@ -272,44 +348,117 @@ static void sumIoc(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, uint64_t 
     if (!ioc->isRead)
         return;
     v->clients += ioc->clients;
-    v->subscriptions += (unsigned)ioc->lists->subs;
-    for (unsigned i = 0; i < ioc->clients; i++) {
-        const ebpfMonFlowClient *c = &ioc->client[i];
-        double since = (double)(now - c->since) / 1e9;
-
-        v->stalled += ebpfMonFlowIsStalled(c) != 0;
-        if (ebpfMonFlowIsStalled(c) && since > v->silence)
-            v->silence = floor(since);
-    }
-    for (size_t i = 0; i < ioc->lists->subs; i++) {
-        const ebpfMonEventSubscription *s = &ioc->lists->sub[i];
+    v->subscriptions += (unsigned)ioc->ca.lists->subs;
+    for (unsigned i = 0; i < ioc->clients; i++)
+        sumClient(v, &ioc->client[i], now);
+    for (size_t i = 0; i < ioc->ca.lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &ioc->ca.lists->sub[i];
         const ebpfMonFlowClient *c = &ioc->client[s->client];
-        double badness = 1e6 * c->flow + 1e3 * ioc->mergedRate[i] + s->waiting;
+        double badness = 1e6 * c->flow + 1e3 * ioc->ca.mergedRate[i] + s->waiting;
 
         if (s->isGone)
             continue;
-        v->mergedRate += ioc->mergedRate[i];
-        placeRow(d, &(rowPlace){ badness, ioc, i });
+        v->mergedRate += ioc->ca.mergedRate[i];
+        placeRow(d, &(rowPlace){ badness, ioc, i, NULL, 0 });
+    }
+    sumOthers(d, ioc);
+}
+
+static void sumPva(ebpfMonSubscriptions *d, uint64_t now)
+{
+    ebpfMonSubscriptionValues *v = &d->values;
+
+    v->clients += (unsigned)d->pva.clients;
+    v->subscriptions += (unsigned)d->pva.monitors;
+    for (size_t i = 0; i < d->pva.clients; i++)
+        sumClient(v, &d->pva.client[i].is, now);
+    for (size_t i = 0; i < d->pva.monitors; i++) {
+        const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
+        ebpfMonEventSubscription sub = { .waiting = 0 };
+        uint64_t since;
+        double rate = 0;
+
+        ebpfMonFlowMonitorGetQueue(m, &sub, &rate);
+        v->mergedRate += m->overrunRate;
+        placeRow(d, &(rowPlace){ 1e6 * ebpfMonFlowMonitorGetState(&d->pva, m, now, &since) +
+                                 1e3 * (rate + m->overrunRate) + sub.waiting, NULL, 0, m, 0 });
     }
 }
 
-static void fillRow(const rowPlace *place, ebpfMonSubscriptionRow *row)
+static void fillClient(const ebpfMonFlowClient *c, ebpfMonSubscriptionRow *row)
 {
-    const ebpfMonFlowIoc *ioc = place->ioc;
-    const ebpfMonEventSubscription *s = &ioc->lists->sub[place->sub];
-    const ebpfMonFlowChannel *channel = &ioc->channel[s->channel];
-    const ebpfMonFlowClient *c = &ioc->client[s->client];
-
-    snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
-    snprintf(row->pv, sizeof(row->pv), "%s", channel->pv);
     snprintf(row->client, sizeof(row->client), "%s", c->name);
     if (c->pid)
         snprintf(row->process, sizeof(row->process), "%s (%d)", c->command, (int)c->pid);
-    ebpfMonFlowText(c, row->state, sizeof(row->state));
+    row->unsent = c->inBuffer + (c->hasTcp ? c->tcp.notSent : 0);
+}
+
+/* What was merged is known of what the queue of the IOC merges and counts, and of updates which say so: at least. */
+static void fillMonitor(const ebpfMonSubscriptions *d, const ebpfMonFlowMonitor *m, ebpfMonSubscriptionRow *row)
+{
+    const ebpfMonFlowPvaClient *c = &d->pva.client[m->client];
+    ebpfMonEventSubscription sub;
+    double rate;
+
+    snprintf(row->ioc, sizeof(row->ioc), "%s", c->serverName);
+    snprintf(row->pv, sizeof(row->pv), "%.*s", (int)sizeof(row->pv) - 1, m->name[0] ? m->name : "not known");
+    fillClient(&c->is, row);
+    ebpfMonFlowMonitorText(&d->pva, m, ebpfMonClockMonotonic(), row->state, sizeof(row->state));
+    row->rate = m->rate;
+    row->merged = m->overruns ? (double)m->overruns : NAN;
+    if (ebpfMonFlowMonitorGetQueue(m, &sub, &rate))
+        return;
+    row->waiting = sub.waiting;
+    if (sub.isCopied)
+        row->merged = (double)(sub.merged + m->overruns);
+}
+
+static void fillOther(const ebpfMonFlowIoc *ioc, size_t index, ebpfMonSubscriptionRow *row)
+{
+    const ebpfMonEventSubscription *s = &ioc->others.lists->sub[index];
+    const ebpfMonEventOther *other = &ioc->others.lists->other[s->channel];
+
+    snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
+    snprintf(row->pv, sizeof(row->pv), "%.*s", (int)sizeof(row->pv) - 1, other->name);
+    if (ebpfMonFlowIocGetOwner(ioc, s) == ebpfMonFlowQsrv1)
+        snprintf(row->client, sizeof(row->client), "all pvAccess clients of this PV");
+    else if (other->monitors)
+        snprintf(row->client, sizeof(row->client), "one of %u pvAccess clients", other->monitors);
+    else
+        snprintf(row->client, sizeof(row->client), "a pvAccess client");
+    if (ioc->stoppedAt)
+        snprintf(row->state, sizeof(row->state), "IOC stands still since %.0f s",
+                 (double)(ebpfMonClockMonotonic() - ioc->stoppedAt) / 1e9);
+    else
+        snprintf(row->state, sizeof(row->state), "not known");
+    row->rate = NAN;
+    row->merged = s->isCopied ? (double)s->merged : NAN;
+    row->waiting = s->waiting;
+}
+
+static void fillRow(const ebpfMonSubscriptions *d, const rowPlace *place, ebpfMonSubscriptionRow *row)
+{
+    const ebpfMonFlowIoc *ioc = place->ioc;
+    const ebpfMonEventSubscription *s;
+    const ebpfMonFlowChannel *channel;
+
+    if (place->monitor) {
+        fillMonitor(d, place->monitor, row);
+        return;
+    }
+    if (place->isOther) {
+        fillOther(ioc, place->sub, row);
+        return;
+    }
+    s = &ioc->ca.lists->sub[place->sub];
+    channel = &ioc->channel[s->channel];
+    snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
+    snprintf(row->pv, sizeof(row->pv), "%s", channel->pv);
+    fillClient(&ioc->client[s->client], row);
+    ebpfMonFlowText(&ioc->client[s->client], row->state, sizeof(row->state));
     row->rate = channel->rate;
     row->merged = s->isCopied ? (double)s->merged : NAN;
     row->waiting = s->waiting;
-    row->unsent = c->inBuffer + (c->hasTcp ? c->tcp.notSent : 0);
 }
 
 static void describeState(ebpfMonSubscriptions *d)
@@ -339,9 +488,10 @@ static void makeValues(ebpfMonSubscriptions *d)
     d->places = 0;
     for (unsigned i = 0; i < d->iocs; i++)
         sumIoc(d, &d->ioc[i], now);
+    sumPva(d, now);
     qsort(d->place, d->places, sizeof(d->place[0]), comparePlaces);
     for (v->rows = 0; v->rows < d->places; v->rows++)
-        fillRow(&d->place[v->rows], &v->row[v->rows]);
+        fillRow(d, &d->place[v->rows], &v->row[v->rows]);
     describeState(d);
 }
 
@@ -515,6 +665,34 @@ int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *d)
     return status;
 }
 
+static void tellMonitor(const ebpfMonSubscriptions *d, const ebpfMonFlowMonitor *m, long record,
+                        ebpfMonSubscriptionsEachFn each, void *arg)
+{
+    ebpfMonFlowClient client = d->pva.client[m->client].is;
+    ebpfMonFlowSubscription sub = { .record = record, .mask = DBE_VALUE | DBE_ALARM, .isEnabled = 1,
+                                    .rate = m->rate, .monitor = m };
+    ebpfMonEventSubscription queue;
+
+    client.flow = ebpfMonFlowMonitorGetState(&d->pva, m, ebpfMonClockMonotonic(), &client.since);
+    if (ebpfMonFlowMonitorGetQueue(m, &queue, &sub.mergedRate) == 0) {
+        sub.hasQueue = 1;
+        sub.mask = queue.mask;
+        sub.isCopied = queue.isCopied;
+        sub.waiting = queue.waiting;
+        sub.merged = queue.merged;
+    }
+    snprintf(sub.pv, sizeof(sub.pv), "%.*s", (int)sizeof(sub.pv) - 1, m->name);
+    each(arg, &client, &sub);
+}
+
+static long findRecordOf(const ebpfMonCatalogue *cat, const char *pv)
+{
+    char record[EBPFMON_PVA_NAME];
+
+    snprintf(record, sizeof(record), "%.*s", (int)strcspn(pv, ".{"), pv);
+    return ebpfMonCatalogueFind(cat, record);
+}
+
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
                               void *arg, char *why, size_t size)
 {
@@ -527,12 +705,12 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
                                                        "it has no CA server, or its clients cannot be read now");
         found = -1;
     }
-    for (size_t i = 0; found >= 0 && i < ioc->lists->subs; i++) {
-        const ebpfMonEventSubscription *s = &ioc->lists->sub[i];
+    for (size_t i = 0; found >= 0 && i < ioc->ca.lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &ioc->ca.lists->sub[i];
         const ebpfMonFlowChannel *channel = &ioc->channel[s->channel];
         ebpfMonFlowSubscription sub = { .record = channel->record, .mask = s->mask, .isCopied = s->isCopied,
                                         .isEnabled = s->isEnabled, .waiting = s->waiting, .merged = s->merged,
-                                        .mergedRate = ioc->mergedRate[i], .rate = channel->rate };
+                                        .mergedRate = ioc->ca.mergedRate[i], .rate = channel->rate, .hasQueue = 1 };
 
         if (channel->record != record || s->isGone)
             continue;
@@ -540,5 +718,33 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
         each(arg, &ioc->client[s->client], &sub);
         found++;
     }
+    for (size_t i = 0; ioc && ioc->cat && i < d->pva.monitors; i++) {
+        const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
+
+        if (m->ioc != ioc || !m->name[0] || findRecordOf(ioc->cat, m->name) != record)
+            continue;
+        tellMonitor(d, m, record, each, arg);
+        found += found >= 0;
+    }
     return found;
+}
+
+unsigned ebpfMonSubscriptionsCountOthers(ebpfMonSubscriptions *d, uint32_t iocId, long record,
+                                         unsigned count[EBPFMON_FLOW_OWNERS])
+{
+    const ebpfMonFlowIoc *ioc = findIoc(d, iocId);
+    const ebpfMonEventLists *lists = ioc && ioc->isRead ? ioc->others.lists : NULL;
+    unsigned all = 0;
+
+    memset(count, 0, EBPFMON_FLOW_OWNERS * sizeof(*count));
+    for (size_t i = 0; lists && i < lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &lists->sub[i];
+        const ebpfMonEventOther *other = &lists->other[s->channel];
+
+        if (other->record != record || s->isGone || !s->isEnabled)
+            continue;
+        all++;
+        count[ebpfMonFlowIocGetOwner(ioc, s)]++;
+    }
+    return all;
 }

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the watched IOCs send to their CA clients, and what is in the way: the thread of the module. Each second it
- * reads the counters of each subscription (eventLists.h) and what the kernel knows of the connections, less often in a
- * silence, or if it would take more than EBPFMON_SUBSCRIPTIONS_COST of a core. The lists themselves come from the look
- * at the clients (usage/clients.h). Nothing is attached.
+ * What the watched IOCs send to their CA clients, and servers of this host to clients of pvAccess, and what is in the
+ * way: the thread of the module. Each second it reads the counters of each subscription (eventLists.h), what packets
+ * have shown of pvAccess (flowPva.h), and what the kernel knows of the connections, less often in a silence, or if it
+ * would take more than EBPFMON_SUBSCRIPTIONS_COST of a core. The lists themselves come from the look at the clients
+ * (usage/clients.h). Nothing is attached.
  */
 #ifndef EBPFMON_SUBSCRIPTIONS_H
 #define EBPFMON_SUBSCRIPTIONS_H
 
 #include "ebpfMonModule.h"
 #include "subscriptions/flowIoc.h"
+#include "subscriptions/flowPva.h"
 #include "usage/usage.h"
 
 #define EBPFMON_SUBSCRIPTIONS_COST 0.005 /* cores */
@@ -24,6 +26,8 @@ typedef struct {
     uint64_t merged;        /* since it began; only of those that are copied */
     double   mergedRate;    /* of the last look, 1/s */
     double   rate;          /* updates sent per second, of all subscriptions of its channel; NaN: not known */
+    const ebpfMonFlowMonitor *monitor; /* of pvAccess; NULL: of CA. Until the next look */
+    int      hasQueue;      /* what the IOC has for it is known; always of CA */
 } ebpfMonFlowSubscription;
 
 /* A row of the table SUBSCRIPTIONS. */
@@ -82,5 +86,9 @@ typedef void (*ebpfMonSubscriptionsEachFn)(void *arg, const ebpfMonFlowClient *c
                                            const ebpfMonFlowSubscription *subscription);
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *subs, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
                               void *arg, char *why, size_t size);
+
+/* How many subscriptions to this record are of nobody with a CA client's channel, by who has them. Returns the sum. */
+unsigned ebpfMonSubscriptionsCountOthers(ebpfMonSubscriptions *subs, uint32_t iocId, long record,
+                                         unsigned count[EBPFMON_FLOW_OWNERS]);
 
 #endif

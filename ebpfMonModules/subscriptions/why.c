@@ -17,19 +17,21 @@
 #include "ioc/recordLinks.h"
 #include "model/published.h"
 #include "subscriptions/why.h"
+#include "subscriptions/whyWrite.h"
 #include "watch/target.h"
 
 #define AGAIN_SECONDS 0.3  /* between the two readings of the record */
 #define ASYNC_SECONDS 10.0 /* a device may need so long to answer */
 #define LATE_PERIODS  3.0  /* a periodic record that has not processed for so many periods, and … */
 #define LATE_SECONDS  2.0
+#define OLD_SECONDS   600.0 /* a write that failed before is not the answer, if the question names no client */
 
 typedef enum { whyUnknown, whyFine, whyHeldUp, whyStops } whyVerdict;
-enum { stepIoc, stepRecord, stepPost, stepQueue, stepBuffer, stepNetwork, stepClient, STEPS };
+enum { stepIoc, stepRecord, stepPost, stepQueue, stepBuffer, stepNetwork, stepClient, stepWrite, STEPS };
 
 typedef struct {
     whyVerdict verdict;
-    char text[240];
+    char text[520];
 } whyStep;
 
 /* A record as it was at one moment. */
@@ -59,6 +61,7 @@ typedef struct {
     long     known;         /* of the record; -1: not known, and "unknown" says why */
     char     unknown[160];
     unsigned enabled;       /* … that get updates: they are in the list of the record */
+    unsigned monitors;      /* of pvAccess that are seen, of any client */
     unsigned matching;      /* to this field, of this client */
     ebpfMonFlowClient worst;
     ebpfMonFlowSubscription sub;
@@ -74,6 +77,19 @@ static void setStep(why *w, int step, whyVerdict verdict, const char *format, ..
     w->step[step].verdict = verdict;
     va_start(ap, format);
     vsnprintf(w->step[step].text, sizeof(w->step[step].text), format, ap);
+    va_end(ap);
+}
+
+/* Adds to a text; what does not fit is left out. */
+static void ebpfMonTextAdd(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
+
+static void ebpfMonTextAdd(char *text, size_t size, const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list ap;
+
+    va_start(ap, format);
+    vsnprintf(text + used, size - used, format, ap);
     va_end(ap);
 }
 
@@ -326,7 +342,8 @@ static void addSubscription(void *arg, const ebpfMonFlowClient *client, const eb
     char record[EBPFMON_NAME_SIZE], field[16];
     why *w = arg;
 
-    w->enabled += sub->isEnabled != 0;
+    w->enabled += sub->isEnabled && !sub->monitor;
+    w->monitors += sub->monitor != NULL;
     splitName(sub->pv, record, sizeof(record), field, sizeof(field));
     if (strcmp(field, w->field) != 0 || (w->client[0] && !ebpfMonFlowIsNamed(client, w->client)))
         return;
@@ -357,20 +374,39 @@ static whyVerdict comparePosted(why *w, const char *last, const char *band, char
     return whyStops;
 }
 
-/* Who else has subscribed to this record: it is in the list of the record (dbCommon.mlis), and no CA client has it. */
+/* Who has subscribed to this record, and is not in the list of CA clients: it is in the list of the record
+ * (dbCommon.mlis). QSRV has one subscription for values, and one for properties. */
 static const char *describeOthers(why *w, char *text, size_t size)
 {
     const ebpfMonRecord *r = &w->cat->rec[w->record];
     const ebpfMonField *f = ebpfMonCatalogueFieldNamed(w->cat, r->rtype, "MLIS");
+    unsigned count[EBPFMON_FLOW_OWNERS], all, qsrv;
     struct layoutList list;
 
     text[0] = 0;
-    if (!f || readRaw(w, f->offset, &list, sizeof(list)) || list.count < 0 || !list.first != !list.count)
+    all = ebpfMonSubscriptionsCountOthers(w->subs, w->iocId, w->record, count);
+    qsrv = count[ebpfMonFlowQsrv1] + count[ebpfMonFlowQsrv2];
+    if (!f || readRaw(w, f->offset, &list, sizeof(list)) || list.count < 0 || !list.first != !list.count) {
         snprintf(text, size, "; others are not known");
-    else if ((unsigned)list.count > w->enabled)
-        snprintf(text, size, "; %u others (pvAccess, or within the IOC), whose way is not known",
-                 (unsigned)list.count - w->enabled);
+        return text;
+    }
+    if (qsrv)
+        snprintf(text, size, "; QSRV has %u for pvAccess", qsrv);
+    if (count[ebpfMonFlowInside])
+        ebpfMonTextAdd(text, size, "; %u within the IOC", count[ebpfMonFlowInside]);
+    if ((unsigned)list.count > w->enabled + all - count[ebpfMonFlowNobody])
+        ebpfMonTextAdd(text, size, "; %u of others, whose way is not known",
+                       (unsigned)list.count - w->enabled - all + count[ebpfMonFlowNobody]);
     return text;
+}
+
+/* Nonzero: there is a subscription for pvAccess, and no client of it is seen. */
+static int hasHiddenClients(why *w)
+{
+    unsigned count[EBPFMON_FLOW_OWNERS];
+
+    ebpfMonSubscriptionsCountOthers(w->subs, w->iocId, w->record, count);
+    return !w->monitors && count[ebpfMonFlowQsrv1] + count[ebpfMonFlowQsrv2] + count[ebpfMonFlowNobody];
 }
 
 static void judgePost(why *w)
@@ -379,8 +415,11 @@ static void judgePost(why *w)
     char text[200], others[100];
     whyVerdict posted = comparePosted(w, isArchive ? "ALST" : "MLST", isArchive ? "ADEL" : "MDEL", text, sizeof(text));
 
-    if (w->known >= 0 && !w->matching && w->client[0])
-        setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it by Channel Access", w->client);
+    if (w->known >= 0 && !w->matching && w->client[0] && hasHiddenClients(w))
+        setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed by Channel Access; a pvAccess client has, "
+                "whose connection is older than the monitor", w->client);
+    else if (w->known >= 0 && !w->matching && w->client[0])
+        setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it", w->client);
     else if (w->matching && !(w->sub.mask & (DBE_VALUE | DBE_LOG)))
         setStep(w, stepPost, whyStops, "the client has not subscribed to values, only to%s%s",
                 w->sub.mask & DBE_ALARM ? " alarms" : "", w->sub.mask & DBE_PROPERTY ? " properties" : "");
@@ -406,27 +445,53 @@ static double secondsSince(uint64_t at)
     return (double)(ebpfMonClockMonotonic() - at) / 1e9;
 }
 
+/* What the IOC has for the client. */
+static void describeQueue(const why *w, char *text, size_t size)
+{
+    const ebpfMonFlowMonitor *m = w->sub.monitor;
+
+    text[0] = 0;
+    if (!w->sub.hasQueue)
+        snprintf(text, size, "what the IOC has for it is not known");
+    else
+        snprintf(text, size, "%u updates wait", w->sub.waiting);
+    if (w->sub.hasQueue && w->sub.isCopied)
+        ebpfMonTextAdd(text, size, ", %llu merged", (unsigned long long)w->sub.merged);
+    else if (w->sub.hasQueue)
+        ebpfMonTextAdd(text, size, ", merged: not known");
+    if (w->sub.hasQueue && m && m->sourceKind == ebpfMonSourceShared && m->sharers > 1)
+        ebpfMonTextAdd(text, size, ", in the one subscription of QSRV for %u clients", m->sharers);
+    if (m && m->overruns)
+        ebpfMonTextAdd(text, size, "; %llu updates%s left values out", (unsigned long long)m->overruns,
+                       m->unread || m->isAtLeast ? " at least" : "");
+}
+
 static void judgeQueue(why *w)
 {
     const ebpfMonFlowClient *c = &w->worst;
     const ebpfMonFlowSubscription *s = &w->sub;
-    char merged[60] = "merged: not known";
+    const ebpfMonFlowMonitor *m = s->monitor;
+    char text[160];
 
-    if (s->isCopied)
-        snprintf(merged, sizeof(merged), "%llu merged", (unsigned long long)s->merged);
-    if (c->flow == ebpfMonFlowPaused)
-        setStep(w, stepQueue, whyStops, "the client has asked for a pause since %.0f s; %u updates wait, %s",
-                secondsSince(c->since), s->waiting, merged);
+    describeQueue(w, text, sizeof(text));
+    if (c->flow == ebpfMonFlowPaused && m)
+        setStep(w, stepQueue, whyStops, "the client has stopped this monitor since %.0f s", secondsSince(c->since));
+    else if (c->flow == ebpfMonFlowPaused)
+        setStep(w, stepQueue, whyStops, "the client has asked for a pause since %.0f s; %s", secondsSince(c->since),
+                text);
     else if (c->flow == ebpfMonFlowIocWaits)
-        setStep(w, stepQueue, whyStops, "updates wait in the IOC since %.0f s, and its thread does not take them (%u "
-                "of this PV, %s)", secondsSince(c->since), s->waiting, merged);
+        setStep(w, stepQueue, whyStops, "updates wait in the IOC since %.0f s, and its thread does not take them (%s, "
+                "of this PV)", secondsSince(c->since), text);
     else if (c->flow > ebpfMonFlowIocWaits && (s->waiting || s->mergedRate > 0))
-        setStep(w, stepQueue, whyHeldUp, "%u updates wait, %s; the newest is not delivered", s->waiting, merged);
+        setStep(w, stepQueue, whyHeldUp, "%s; the newest is not delivered", text);
     else if (s->mergedRate > 0)
         setStep(w, stepQueue, whyStops, "updates are merged, %.1f/s: the queue is full, or the client pauses again and "
                 "again", s->mergedRate);
+    else if (m && m->overrunRate > 0 && c->flow == ebpfMonFlowFine)
+        setStep(w, stepQueue, whyStops, "%.1f updates/s leave values out: the server's queue for this client "
+                "(queueSize %u) is full again and again", m->overrunRate, m->queueSize);
     else
-        setStep(w, stepQueue, whyFine, "%u updates wait, %s", s->waiting, merged);
+        setStep(w, stepQueue, s->hasQueue ? whyFine : whyUnknown, "%s", text);
 }
 
 static void judgeConnection(why *w)
@@ -453,7 +518,10 @@ static void judgeClient(why *w)
     snprintf(who, sizeof(who), "%s (%s", c->name, c->peer);
     if (c->pid)
         snprintf(who + strlen(who), sizeof(who) - strlen(who), ", %s, pid %d", c->command, (int)c->pid);
-    if (c->flow == ebpfMonFlowNotRead)
+    if (c->flow == ebpfMonFlowClosed)
+        setStep(w, stepClient, whyStops, "the client takes no updates since %.0f s: %s); all %u that it had room for "
+                "(queueSize, pipeline) are sent", secondsSince(c->since), who, w->sub.monitor->queueSize);
+    else if (c->flow == ebpfMonFlowNotRead)
         setStep(w, stepClient, whyStops, "the client does not read since %.0f s: %s); %u bytes have come to it%s",
                 secondsSince(c->since), who, c->unread, c->hasPeer ? "" : " at least");
     else if (c->hasPeer && c->flow != ebpfMonFlowIocStopped)
@@ -464,6 +532,22 @@ static void judgeClient(why *w)
 
 /* --- the answer -------------------------------------------------------------------------------------------------- */
 
+/* The other way: what the client, or anybody, has written last. If a client has written and not subscribed, the
+ * question is of its write, and "no client has subscribed" is not the answer. */
+static void judgeWrite(why *w)
+{
+    static const whyVerdict verdicts[] = { whyUnknown, whyFine, whyUnknown, whyHeldUp, whyStops };
+    ebpfMonWriteStory story;
+
+    ebpfMonWhyWrite(ebpfMonSubscriptionsGetCore(w->subs)->targets, w->mem, w->cat, (uint32_t)w->record, w->ioc,
+                    w->field, w->client, &story);
+    if (story.fate == ebpfMonWriteStops && !w->client[0] && story.age > OLD_SECONDS)
+        story.fate = ebpfMonWriteHolds; /* nobody has asked for it */
+    setStep(w, stepWrite, verdicts[story.fate], "%s", story.text);
+    if (w->client[0] && !w->matching && story.fate != ebpfMonWriteNotSeen && w->step[stepPost].verdict == whyStops)
+        setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it; it has written", w->client);
+}
+
 static void followValue(why *w)
 {
     judgeIoc(w);
@@ -471,20 +555,21 @@ static void followValue(why *w)
     w->known = ebpfMonSubscriptionsEach(w->subs, w->iocId, w->record, addSubscription, w, w->unknown,
                                         sizeof(w->unknown));
     judgePost(w);
-    for (int i = stepQueue; i < STEPS; i++)
+    for (int i = stepQueue; i <= stepClient; i++)
         setStep(w, i, whyUnknown, "%s", w->known < 0 ? w->unknown : "no subscription");
-    if (!w->matching)
-        return;
-    judgeQueue(w);
-    judgeConnection(w);
-    judgeClient(w);
+    if (w->matching) {
+        judgeQueue(w);
+        judgeConnection(w);
+        judgeClient(w);
+    }
+    judgeWrite(w);
 }
 
 static void writeAnswer(const why *w, char *text, size_t size)
 {
     static const char *const verdicts[] = { "not known", "fine", "held up", "here it stops" };
     static const char *const names[STEPS] = {
-        "IOC", "record", "post", "queue", "send buffer", "network", "client"
+        "IOC", "record", "post", "queue", "send buffer", "network", "client", "write"
     };
     int first = 0;
 

@@ -85,6 +85,8 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     if (ebpfMonSearchAddPacket(p->m->search, ev))
         return;
     noteUnread(p->m, ev);
+    if (ev->kind == ebpfMonWireUpdate || ev->kind == ebpfMonWireFlow)
+        return;
     if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe || ev->kind == ebpfMonWireStill) {
         noteUse(p->m, ev);
         return;
@@ -176,10 +178,13 @@ static void publishOtherServers(ebpfMonMonitor *m, uint64_t now)
 
 static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
 {
+    size_t before = p->changes;
+
     p->changes = ebpfMonTargetsCountChanges(p->m->targets); /* before they are read */
     p->refreshed = now;
     p->isMore = ebpfMonPacketReaderFollow(p->reader, now);
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
+    ebpfMonPvaClientsFindServers(ebpfMonUsageGetPvaClients(p->m->usage), p->m->put.servers, p->changes != before);
 }
 
 /* When the counts of the last second are due; in a silence, of the last seconds. Monotonic ns. */

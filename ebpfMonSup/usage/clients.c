@@ -35,6 +35,7 @@ struct ebpfMonClientTable {
     ebpfMonPutClients *putClients;
     ebpfMonUpdateCounts *counts;
     ebpfMonFollowedCircuits *followed; /* NULL: connections are not counted */
+    ebpfMonPvaClients *pvaClients;     /* NULL: there are none */
     epicsMutexId       lock;     /* guards what follows. The looking thread reads without it, because only it writes */
     ebpfMonClientIoc   ioc[IOCS_MAX];
     unsigned           iocs;
@@ -283,6 +284,11 @@ void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCir
     table->followed = followed;
 }
 
+void ebpfMonClientTableSetPvaClients(ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients)
+{
+    table->pvaClients = pvaClients;
+}
+
 void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId)
 {
     ebpfMonClientIoc *ioc;
@@ -380,13 +386,14 @@ static ebpfMonClientRow *findRowPlace(ebpfMonClientValues *values, unsigned chan
 
 /* Writes user@address:port. A long name of a user is cut so that the address, which it cannot choose, is still in an
  * element of a waveform of texts. */
-static void nameClient(const ebpfMonCaClient *client, char *text, size_t size)
+static void nameClient(const char *claimed, uint32_t address, uint16_t port, const char *protocol, char *text,
+                       size_t size)
 {
-    char addr[INET_ADDRSTRLEN] = "?", from[INET_ADDRSTRLEN + sizeof("@:65535")], user[ELEMENT];
+    char addr[INET_ADDRSTRLEN] = "?", from[INET_ADDRSTRLEN + sizeof("@:65535 PVA")], user[ELEMENT];
 
-    inet_ntop(AF_INET, &client->addr, addr, sizeof(addr));
-    snprintf(from, sizeof(from), "@%s:%u", addr, (unsigned)ntohs(client->port));
-    ebpfMonTextCopy(user, sizeof(user) - strlen(from), client->user);
+    inet_ntop(AF_INET, &address, addr, sizeof(addr));
+    snprintf(from, sizeof(from), "@%s:%u%s", addr, (unsigned)ntohs(port), protocol);
+    ebpfMonTextCopy(user, sizeof(user) - strlen(from), claimed);
     snprintf(text, size, "%s%s", user, from);
 }
 
@@ -401,7 +408,7 @@ static void addClient(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc, 
         return;
     *row = (ebpfMonClientRow){ .pid = ioc->facts[i].who.peerPid, .channels = sum->channels,
                                .subscriptions = sum->subscriptions, .since = sum->since, .bytes = ioc->facts[i].bytes };
-    nameClient(client, row->name, sizeof(row->name));
+    nameClient(client->user, client->addr, client->port, "", row->name, sizeof(row->name));
     snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
     snprintf(row->command, sizeof(row->command), "%s", ioc->facts[i].who.command);
 }
@@ -433,6 +440,82 @@ static void addIoc(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc)
         if (!pattern[0] || sum.channels)
             addClient(values, ioc, i, &sum);
     }
+}
+
+/* --- clients of pvAccess --- */
+
+/* A client of a watched IOC, as packets show it. Channels without a monitor have no names here. */
+typedef struct {
+    struct ebpfMonPeer peer;
+    struct ebpfMonFirst first;
+    char     user[64], host[64], ioc[EBPFMON_IOCNAME_SIZE];
+    unsigned channels, monitors;
+    uint64_t openedAt;      /* monotonic ns; its begin, or since it is seen */
+} pvaCopy;
+
+/* Those of the IOCs that match; with a pattern of PVs their monitors that match. "*copy" is for the caller to free. */
+static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, const char *pvPattern, pvaCopy **copy)
+{
+    size_t count = 0, room = 0;
+
+    *copy = NULL;
+    if (!table->pvaClients)
+        return 0;
+    ebpfMonPvaClientsLock(table->pvaClients);
+    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(table->pvaClients, NULL); c;
+         c = ebpfMonPvaClientsNext(table->pvaClients, c)) {
+        unsigned matching = 0;
+        pvaCopy *to;
+
+        for (const ebpfMonPvaMonitor *m = pvPattern[0] ? c->monitor : NULL; m; m = m->next)
+            matching += epicsStrGlobMatch(m->name, pvPattern) != 0;
+        if (!c->iocId || (iocPattern[0] && !epicsStrGlobMatch(c->server, iocPattern)) || (pvPattern[0] && !matching) ||
+            ebpfMonArrayGrow(copy, &room, count + 1, 64, sizeof(**copy)))
+            continue;
+        to = &(*copy)[count++];
+        *to = (pvaCopy){ .peer = c->peer, .first = c->first, .openedAt = c->openedAt,
+                         .channels = pvPattern[0] ? matching : c->channels,
+                         .monitors = pvPattern[0] ? matching : c->monitors };
+        if (to->channels < to->monitors) /* those that are older are not counted */
+            to->channels = to->monitors;
+        memcpy(to->user, c->user, sizeof(to->user));
+        memcpy(to->host, c->host, sizeof(to->host));
+        memcpy(to->ioc, c->server, sizeof(to->ioc));
+    }
+    ebpfMonPvaClientsUnlock(table->pvaClients);
+    return count;
+}
+
+static epicsTimeStamp findOpened(const pvaCopy *client)
+{
+    epicsTimeStamp time;
+
+    epicsTimeGetCurrent(&time);
+    epicsTimeAddSeconds(&time, -(double)(ebpfMonClockMonotonic() - client->openedAt) / 1e9);
+    return time;
+}
+
+static void addPvaClients(ebpfMonClientTable *table, ebpfMonClientValues *values)
+{
+    pvaCopy *copy;
+    size_t count = copyPvaClients(table, values->iocPattern, values->pvPattern, &copy);
+
+    for (size_t i = 0; i < count; i++) {
+        ebpfMonClientRow *row = findRowPlace(values, copy[i].channels);
+        ebpfMonPutClient who = { .peer = "" };
+
+        values->channels += copy[i].channels;
+        values->subscriptions += copy[i].monitors;
+        if (!row)
+            continue;
+        ebpfMonPvaClientsFindWho(table->pvaClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
+        *row = (ebpfMonClientRow){ .pid = who.peerPid, .channels = copy[i].channels, .subscriptions = copy[i].monitors,
+                                   .since = findOpened(&copy[i]), .bytes = -1 };
+        nameClient(copy[i].user, copy[i].peer.addr, copy[i].peer.port, " PVA", row->name, sizeof(row->name));
+        snprintf(row->ioc, sizeof(row->ioc), "%s", copy[i].ioc);
+        snprintf(row->command, sizeof(row->command), "%s", who.command);
+    }
+    free(copy);
 }
 
 static int compareRows(const void *left, const void *right)
@@ -468,6 +551,7 @@ static void reportClientPublish(ebpfMonClientTable *table)
     }
     values->look = (double)ebpfMonClientTableGetCost(table) / 1e6;
     ebpfMonClientTableUnlock(table);
+    addPvaClients(table, values);
     qsort(values->row, values->rows, sizeof(values->row[0]), compareRows);
     published = ebpfMonPublishedLock();
     /* the operator may have changed the patterns meanwhile: do not put the old ones back */
@@ -531,6 +615,32 @@ static void addClientLine(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc
     CELL(report, " %s", facts->who.command);
 }
 
+static void addPvaLines(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *iocPattern)
+{
+    pvaCopy *copy;
+    size_t count = copyPvaClients(table, iocPattern, "", &copy);
+
+    for (size_t i = 0; i < count; i++) {
+        ebpfMonPutClient who = { .peer = "" };
+        epicsTimeStamp since = findOpened(&copy[i]);
+
+        ebpfMonPvaClientsFindWho(table->pvaClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
+        CELL(report, "%s", copy[i].ioc);
+        CELL(report, " %s@%s", copy[i].user[0] ? copy[i].user : "?", copy[i].host);
+        CELL(report, " %s PVA", who.peer);
+        if (who.peerPid)
+            CELL(report, "%u", (unsigned)who.peerPid);
+        else
+            CELL(report, "-");
+        CELL(report, "%u", copy[i].channels);
+        CELL(report, "%u", copy[i].monitors);
+        addBytes(report, -1);
+        addTime(report, &since);
+        CELL(report, " %s", who.command);
+    }
+    free(copy);
+}
+
 /* Adds a line if the list of clients is old or not complete. Nonzero: there is no list. */
 static int addNote(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc)
 {
@@ -567,6 +677,7 @@ void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable
             for (unsigned i = 0; i < ioc->clients->clients; i++)
                 addClientLine(report, ioc, i);
     ebpfMonClientTableUnlock(table);
+    addPvaLines(report, table, iocPattern);
 }
 
 static int matchesPattern(const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, const char *pattern)

@@ -6,6 +6,7 @@
 #include "ioc/caServer.h"
 #include "put/putClients.h"
 #include "usage/iocConnections.h"
+#include "usage/pvaClients.h"
 #include "usage/updateCounts.h"
 #include "watch/target.h"
 
@@ -49,6 +50,8 @@ void ebpfMonClientTableFree(ebpfMonClientTable *table);
 
 /* From now on looks also count the connections that are not seen. */
 void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCircuits *followed);
+/* From now on clients of pvAccess are in the reports, too. */
+void ebpfMonClientTableSetPvaClients(ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients);
 /* Something came for this IOC that was not read. Any thread. */
 void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId);
 /* Nonzero: all that clients sent to this IOC in the last minutes was seen. The caller holds the lock. */

@@ -131,6 +131,7 @@ struct ebpfMonUsage {
     ebpfMonUseKeeper    *keeper;
     ebpfMonUpdateCounts *counts;
     ebpfMonFollowedCircuits *followed;
+    ebpfMonPvaClients   *pvaClients;
     ebpfMonClientTable  *table;
     ebpfMonClientLooker *looker;
 };
@@ -171,8 +172,11 @@ ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *client
     u->notes = ebpfMonUseNotesNew();
     u->counts = ebpfMonUpdateCountsNew();
     u->followed = ebpfMonFollowedCircuitsNew();
-    if (u->counts && u->followed)
+    u->pvaClients = ebpfMonPvaClientsNew(clients);
+    if (u->counts && u->followed && u->pvaClients)
         u->table = ebpfMonClientTableNew(targets, clients, u->counts);
+    if (u->table)
+        ebpfMonClientTableSetPvaClients(u->table, u->pvaClients);
     if (u->table && conf->file[0])
         ebpfMonClientTableSetFollowed(u->table, u->followed);
     if (u->table)
@@ -194,6 +198,7 @@ void ebpfMonUsageFree(ebpfMonUsage *u)
     ebpfMonClientTableFree(u->table);
     ebpfMonUpdateCountsFree(u->counts);
     ebpfMonFollowedCircuitsFree(u->followed);
+    ebpfMonPvaClientsFree(u->pvaClients);
     ebpfMonUseNotesFree(u->notes);
     free(u);
 }
@@ -231,6 +236,7 @@ void ebpfMonUsageAddPacket(ebpfMonUsage *u, const ebpfMonWireEvent *ev, uint32_t
 void ebpfMonUsageAddCircuit(ebpfMonUsage *u, const ebpfMonWireEvent *ev)
 {
     ebpfMonFollowedCircuitsAdd(u->followed, ev);
+    ebpfMonPvaClientsAdd(u->pvaClients, ev);
 }
 
 void ebpfMonUsageNoteUnread(ebpfMonUsage *u, uint32_t iocId)
@@ -241,6 +247,11 @@ void ebpfMonUsageNoteUnread(ebpfMonUsage *u, uint32_t iocId)
 void ebpfMonUsageAddUpdate(ebpfMonUsage *u, const ebpfMonWireEvent *ev)
 {
     ebpfMonUpdateCountsAdd(u->counts, ev);
+}
+
+ebpfMonPvaClients *ebpfMonUsageGetPvaClients(ebpfMonUsage *u)
+{
+    return u->pvaClients;
 }
 
 ebpfMonClientTable *ebpfMonUsageGetTable(ebpfMonUsage *u)

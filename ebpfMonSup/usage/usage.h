@@ -14,6 +14,7 @@
 #include "model/put.h"
 #include "put/putClients.h"
 #include "usage/clients.h"
+#include "usage/pvaClients.h"
 #include "usage/useKeeper.h"
 #include "usage/useNotes.h"
 #include "wire/wireEvent.h"
@@ -70,8 +71,9 @@ void ebpfMonUsageNoteUnread(ebpfMonUsage *usage, uint32_t iocId);
 /* Adds a value that a server sent to a client (ebpfMonWireValue). */
 void ebpfMonUsageAddUpdate(ebpfMonUsage *usage, const ebpfMonWireEvent *ev);
 
-/* --- The clients of the CA servers, for modules --- */
+/* --- The clients of the servers, for modules --- */
 
+ebpfMonPvaClients *ebpfMonUsageGetPvaClients(ebpfMonUsage *usage);
 ebpfMonClientTable *ebpfMonUsageGetTable(ebpfMonUsage *usage);
 int  ebpfMonUsageLook(ebpfMonUsage *usage, double seconds); /* as ebpfMonClientLookerLook … */
 void ebpfMonUsageRequestLook(ebpfMonUsage *usage);          /* … and ebpfMonClientLookerRequest */

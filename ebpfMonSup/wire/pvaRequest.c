@@ -22,7 +22,7 @@ static void initRequest(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid)
     if (op) {
         ebpfMonPvaChannelAdopt(pva, op, sid);
     }
-    if (!op || !ebpfMonPvaCanPut(msg->cmd)) {
+    if (!op || (!ebpfMonPvaCanPut(msg->cmd) && msg->cmd != pvaMonitor)) {
         ebpfMonPvaSkipWhole(msg->types, &msg->buf, type);
     } else if (type) {
         pvaOut out = { .length = 0 };
@@ -159,17 +159,52 @@ static void notePut(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int
 }
 
 /* Emits the event of a get, or of the begin of a monitor. */
-static void emitUse(pvaState *pva, const pvaMsg *msg, uint32_t sid, uint32_t ioid, ebpfMonWireKind kind)
+static void emitUse(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, ebpfMonWireEvent *event)
 {
     const pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
     const pvaChannel *channel = op && op->channel ? op->channel : ebpfMonPvaChannelBySid(pva, sid);
-    ebpfMonWireEvent event = { .kind = kind, .sid = sid };
 
+    event->sid = sid;
+    event->ioid = ioid;
     if (channel) {
-        event.name = channel->name;
-        event.cid = channel->hasCid ? channel->byCid.key : 0;
+        event->name = channel->name;
+        event->cid = channel->hasCid ? channel->byCid.key : 0;
     }
-    ebpfMonPvaEmit(pva, msg, &event);
+    if (op) {
+        event->options = op->options;
+    }
+    ebpfMonPvaEmit(pva, msg, event);
+}
+
+/* The number of updates that a client takes stands behind the request, or the number of the monitor
+ * (ServerMonitorHandler of pvAccessCPP). */
+static uint32_t readTaken(pvaMsg *msg, unsigned sub)
+{
+    uint32_t taken = sub & pvaPipeline ? pvaGet(&msg->buf, 4) : 0;
+
+    return pvaFailed(&msg->buf) ? 0 : taken;
+}
+
+static void beginMonitor(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, unsigned sub)
+{
+    ebpfMonWireEvent event = { .kind = ebpfMonWireSubscribe, .isPipelined = (sub & pvaPipeline) != 0 };
+
+    event.taken = readTaken(msg, sub);
+    emitUse(pva, msg, sid, ioid, &event);
+}
+
+static void controlMonitor(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, unsigned sub)
+{
+    ebpfMonWireEvent event = { .kind = ebpfMonWireFlow };
+    pvaOp *op = ebpfMonPvaOpFind(pva, ioid);
+
+    event.flow = sub & pvaLastRequest ? ebpfMonWireFlowEnded : !(sub & pvaSubStart) ? ebpfMonWireFlowTaken :
+                 sub & pvaSubGet ? ebpfMonWireFlowStarted : ebpfMonWireFlowStopped;
+    event.taken = readTaken(msg, sub);
+    emitUse(pva, msg, sid, ioid, &event);
+    if (op && (sub & pvaLastRequest)) {
+        ebpfMonPvaOpFree(pva, op);
+    }
 }
 
 void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
@@ -182,6 +217,10 @@ void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
         if (op && msg->cmd == pvaCancel) {
             op->waiting = 0;
         } else if (op) {
+            if (op->cmd == pvaMonitor) {
+                emitUse(pva, msg, sid, ioid, &(ebpfMonWireEvent){ .kind = ebpfMonWireFlow,
+                    .flow = ebpfMonWireFlowEnded });
+            }
             ebpfMonPvaOpFree(pva, op);
         }
         return;
@@ -196,10 +235,12 @@ void ebpfMonPvaRequestMessage(pvaState *pva, pvaMsg *msg)
     if (sub & pvaInit) {
         initRequest(pva, msg, sid, ioid);
         if (msg->cmd == pvaMonitor) {
-            emitUse(pva, msg, sid, ioid, ebpfMonWireSubscribe);
+            beginMonitor(pva, msg, sid, ioid, sub);
         }
+    } else if (msg->cmd == pvaMonitor) {
+        controlMonitor(pva, msg, sid, ioid, sub);
     } else if (msg->cmd == pvaGetCmd) {
-        emitUse(pva, msg, sid, ioid, ebpfMonWireRead);
+        emitUse(pva, msg, sid, ioid, &(ebpfMonWireEvent){ .kind = ebpfMonWireRead });
     } else if (ebpfMonPvaDoesPut(msg->cmd, sub) || msg->cmd == pvaRpc) {
         notePut(pva, msg, sid, ioid, sub & pvaLastRequest);
     }

@@ -62,7 +62,12 @@ static void noteReady(pvaState *pva, pvaMsg *msg, uint32_t ioid, pvaOp *op)
         }
         /* its values contain no new descriptions */
         if (!ebpfMonPvaCanPut(msg->cmd) && !(type && type->variant)) {
-            ebpfMonPvaOpFree(pva, op);
+            if (msg->cmd == pvaMonitor) { /* its updates are counted */
+                ebpfMonPvaTypeDrop(msg->types, op->type);
+                op->type = NULL;
+            } else {
+                ebpfMonPvaOpFree(pva, op);
+            }
         }
     } else if (msg->cmd == pvaPutGet) {
         ebpfMonPvaTypeDrop(msg->types, ebpfMonPvaTypeRead(msg->types, &msg->buf));
@@ -113,6 +118,58 @@ static void readValue(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaType *type
     }
 }
 
+/*
+ * The overrun BitSet ends the message, and behind its length come all bytes up to the last one that is not 0
+ * (pvData, BitSet::serialize). So the last byte of the message tells whether a bit is set. Servers on pvxs set none.
+ */
+static void emitUpdate(pvaState *pva, pvaMsg *msg, const pvaOp *op, uint32_t ioid)
+{
+    const pvaBuf *b = &msg->buf;
+    ebpfMonWireEvent event = { .kind = ebpfMonWireUpdate, .ioid = ioid, .hasOverrun = -1 };
+
+    if (b->have == b->total && b->have) {
+        event.hasOverrun = b->p[b->have - 1] != 0;
+    }
+    if (op && op->channel) {
+        event.name = op->channel->name;
+        event.sid = op->channel->bySid.key;
+        event.cid = op->channel->hasCid ? op->channel->byCid.key : 0;
+    }
+    ebpfMonPvaEmit(pva, msg, &event);
+}
+
+static void emitEnd(pvaState *pva, pvaMsg *msg, const pvaOp *op, uint32_t ioid)
+{
+    ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireFlow, .ioid = ioid,
+        .name = op && op->channel ? op->channel->name : NULL, .flow = ebpfMonWireFlowEnded });
+}
+
+/* A request was refused before a put, or an update, was possible. */
+static void noteRefused(pvaState *pva, pvaMsg *msg, pvaOp *op, uint32_t ioid, const pvaStatus *status)
+{
+    if (ebpfMonPvaCanPut(msg->cmd)) {
+        emitReply(pva, msg, op, status);
+    } else if (msg->cmd == pvaMonitor) {
+        emitEnd(pva, msg, op, ioid);
+    }
+    if (op) {
+        ebpfMonPvaOpFree(pva, op);
+    }
+}
+
+static void readMonitor(pvaState *pva, pvaMsg *msg, pvaOp *op, uint32_t ioid, unsigned sub)
+{
+    if (!(sub & pvaLastRequest)) {
+        emitUpdate(pva, msg, op, ioid);
+        readValue(pva, msg, op, op ? op->type : NULL);
+        return;
+    }
+    emitEnd(pva, msg, op, ioid);
+    if (op) {
+        ebpfMonPvaOpFree(pva, op);
+    }
+}
+
 void ebpfMonPvaResponseMessage(pvaState *pva, pvaMsg *msg)
 {
     uint32_t ioid = pvaGet(&msg->buf, 4);
@@ -141,12 +198,7 @@ void ebpfMonPvaResponseMessage(pvaState *pva, pvaMsg *msg)
         if (ok) {
             noteReady(pva, msg, ioid, op);
         } else {
-            if (ebpfMonPvaCanPut(msg->cmd)) {
-                emitReply(pva, msg, op, &status); /* refused before a put was possible */
-            }
-            if (op) {
-                ebpfMonPvaOpFree(pva, op);
-            }
+            noteRefused(pva, msg, op, ioid, &status);
         }
     } else if (msg->cmd == pvaRpc) {
         emitReply(pva, msg, op, &status);
@@ -167,7 +219,9 @@ void ebpfMonPvaResponseMessage(pvaState *pva, pvaMsg *msg)
         if (op && op->last) {
             ebpfMonPvaOpFree(pva, op);
         }
-    } else if (ok && op && msg->cmd != pvaArrayCmd && (msg->cmd != pvaMonitor || !(sub & pvaLastRequest))) {
+    } else if (msg->cmd == pvaMonitor) {
+        readMonitor(pva, msg, op, ioid, sub);
+    } else if (ok && op && msg->cmd != pvaArrayCmd) {
         readValue(pva, msg, op, msg->cmd == pvaPutGet && !(sub & pvaSubGetPut) ? op->got : op->type);
     }
 }

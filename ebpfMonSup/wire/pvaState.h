@@ -38,7 +38,10 @@ enum {
     pvaValidated, pvaGetCmd, pvaPutCmd, pvaPutGet, pvaMonitor, pvaArrayCmd, pvaDestroyRequest, pvaProcess,
     pvaGetField, pvaMessage, pvaMultiple, pvaRpc, pvaCancel, pvaOriginTag, pvaCommands
 };
-enum { pvaInit = 0x08, pvaLastRequest = 0x10, pvaSubGet = 0x40, pvaSubGetPut = 0x80 };
+/* Subcommands. Of a monitor: START with GET lets it run, without stops it; PIPELINE: a number of updates that the
+ * client takes follows. */
+enum { pvaSubStart = 0x04, pvaInit = 0x08, pvaLastRequest = 0x10, pvaSubGet = 0x40, pvaSubGetPut = 0x80,
+    pvaPipeline = 0x80 };
 
 /* The pieces of a long message. */
 typedef struct {

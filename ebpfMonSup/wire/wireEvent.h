@@ -36,8 +36,15 @@ typedef enum {
     ebpfMonWireSearch,      /* a client searches for "name", by UDP or from a name server by TCP; peer: client; cid */
     ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name is "" if it is not
                              * known */
-    ebpfMonWireBeacon       /* a server is alive: peer.saddr, peer.sport. The sender: peer.addr, peer.port */
+    ebpfMonWireBeacon,      /* a server is alive: peer.saddr, peer.sport. The sender: peer.addr, peer.port */
+    ebpfMonWireUpdate,      /* PVA: an update of a monitor: ioid; hasOverrun */
+    ebpfMonWireFlow         /* PVA: a client lets a monitor run or stops it, or has taken updates; or the monitor has
+                             * ended: ioid, flow, taken */
 } ebpfMonWireKind;
+
+/* What a client, or the end of a monitor, says of its flow. */
+typedef enum { ebpfMonWireFlowTaken, ebpfMonWireFlowStarted, ebpfMonWireFlowStopped, ebpfMonWireFlowEnded }
+    ebpfMonWireFlowKind;
 
 typedef struct {
     ebpfMonWireKind     kind;
@@ -63,7 +70,7 @@ typedef struct {
     int      replyAsked;    /* nonzero: a write-notify of CA, or any put of PVA */
     int      isCall;        /* Put: nonzero: a call (RPC) of pvAccess; "text" has its arguments */
     int      process;       /* PVA: nonzero if record._options.process of the request is "true"; CA: 0 */
-    const char *options;    /* PVA: the request of the put, "record[process=true]field(value)", or "" */
+    const char *options;    /* PVA: the request of the put or monitor, "record[process=true]field(value)", or "" */
 
     int      isUpdate;      /* Value: nonzero: of a subscription; 0: of a read */
     int      isPartial;     /* Value: nonzero: only the first elements, or the name of the record type */
@@ -93,6 +100,14 @@ typedef struct {
     const char *message;    /* PVA: text of the status; CA: text of the error, or "" */
 
     uint64_t bytes;         /* for Gap */
+
+    /* for Subscribe (PVA), Update and Flow */
+    uint32_t ioid;          /* number of the monitor on its circuit */
+    ebpfMonWireFlowKind flow;
+    int      isPipelined;   /* the server sends no more updates than the client has said it takes */
+    uint32_t taken;         /* Subscribe, Flow: so many updates more the client takes, if it is pipelined */
+    int      hasOverrun;    /* Update: 1: some of its fields had changed several times, and only the last value is sent
+                             * (bits of the overrun BitSet); 0: none; -1: not seen, the message was too long to keep */
 } ebpfMonWireEvent;
 
 typedef void (*ebpfMonWireSink)(void *arg, const ebpfMonWireEvent *event);

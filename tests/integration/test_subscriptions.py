@@ -13,7 +13,7 @@ from tests.harness.process import Process
 from tests.harness.wait import until
 
 EVENT_ADD, EVENTS_OFF, EVENTS_ON = 1, 8, 9
-STEPS = ["IOC", "record", "post", "queue", "send buffer", "network", "client"]
+STEPS = ["IOC", "record", "post", "queue", "send buffer", "network", "client", "write"]
 DB = (db.READY + "".join(db.record("ao", name, PINI="YES") for name in ("A", "B")) + db.counter("TICK", SCAN=".1 second") +
       db.record("waveform", "WAVE", NELM=100000, FTVL="DOUBLE", SCAN=".1 second") +
       db.record("ao", "BAND", MDEL=1, ADEL=1, PINI="YES") + db.record("calc", "NEVER", CALC="1") + db.record("ao", "SLOW", PINI="YES", SCAN="10 second") +
@@ -266,7 +266,7 @@ def test_a_question_by_pv(ioc, monitor):
 
 
 def test_subscriptions_of_others(ioc, monitor, new_ioc):
-    """pvAccess subscribes through QSRV: it is counted, and its way is not known."""
+    """pvAccess subscribes through QSRV: it is counted, besides the clients of Channel Access."""
     ioc = new_ioc(DB, kind="softIocPVA").start()
     monitor.wait_ioc(ioc)
     name = ioc.prefix + "TICK"
@@ -276,9 +276,9 @@ def test_subscriptions_of_others(ioc, monitor, new_ioc):
         until(lambda: len(dbel(ioc, "TICK")) >= 2, 30, lambda: str(ioc.command(f"dbel {name} 3")))
         others = len(dbel(ioc, "TICK")) - 1
         line, steps = answers(monitor, "nothing stops", name, "reader")
-        assert steps["post"] == ("fine", f"1 subscription of reader@test; {others} others (pvAccess, or within the IOC), whose way is not known")
+        assert steps["post"] == ("fine", f"1 subscription of reader@test; QSRV has {others} for pvAccess")
         subscription.close()
-    until(lambda: "others" not in why(monitor, name, "reader")[1]["post"][1], 30, "they are gone")
+    until(lambda: "QSRV" not in why(monitor, name, "reader")[1]["post"][1], 30, "they are gone")
     client.close()
 
 

@@ -80,6 +80,19 @@ static inline void driverPut(FILE *f, const ebpfMonWireEvent *e)
     fprintf(f, "\n");
 }
 
+static inline void driverUse(FILE *f, const ebpfMonWireEvent *e)
+{
+    if (e->kind == ebpfMonWireUpdate) {
+        fprintf(f, "update %u %s%s\n", e->ioid, e->name, e->hasOverrun ? e->hasOverrun > 0 ? " overrun" : " cut" : "");
+    } else if (e->kind == ebpfMonWireFlow) {
+        fprintf(f, "flow %u %s %d %u\n", e->ioid, e->name, (int)e->flow, e->taken);
+    } else if (e->isPipelined) {
+        fprintf(f, "subscribe %s %s takes %u\n", e->name, e->options, e->taken);
+    } else {
+        fprintf(f, "%s %s\n", e->kind == ebpfMonWireRead ? "read" : "subscribe", e->name);
+    }
+}
+
 void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
 {
     FILE *f = circuit->lines;
@@ -116,7 +129,9 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
         break;
     case ebpfMonWireRead:
     case ebpfMonWireSubscribe:
-        fprintf(f, "%s %s\n", e->kind == ebpfMonWireRead ? "read" : "subscribe", e->name);
+    case ebpfMonWireUpdate:
+    case ebpfMonWireFlow:
+        driverUse(f, e);
         break;
     case ebpfMonWireSearch:
         fprintf(f, "search %s %u ", e->name, e->cid);

@@ -37,7 +37,7 @@ static unsigned others, expected; /* of all looks */
 static enum ebpfMonPacketsSleep wakes = EBPFMON_PACKETS_ALL;
 
 /* Events that the sinks received. */
-static unsigned events[ebpfMonWireBeacon + 1];
+static unsigned events[ebpfMonWireFlow + 1];
 static struct ebpfMonPeer lastPeer; /* of a search */
 static uint32_t covered[8], coveredBefore[8];
 static unsigned coveredCount, coversCalls;

@@ -218,6 +218,64 @@ static void testCalls(void)
         "reply 2 calls failed 2 no\n", "calls, their arguments and answers");
 }
 
+static void sayMonitor(uint32_t ioid, int sub, int takes)
+{
+    start(); number(2, 4); number(ioid, 4); number((unsigned)sub, 1);
+    if (sub & 8) {
+        HEX(0x80); text(""); number(1, 1); text("record"); HEX(0x80); text(""); number(1, 1); text("_options");
+        HEX(0x80); text(""); number(1, 1); text("queueSize"); number(0x60, 1); text("2");
+    }
+    if (takes) {
+        number((unsigned)takes, 4);
+    }
+    say(0, 13);
+}
+
+static void sayUpdate(uint32_t ioid, int overrun)
+{
+    start(); number(ioid, 4); number(0, 1); HEX(1, 2); number(5, 4);
+    if (overrun) {
+        HEX(1, 2);
+    } else {
+        HEX(0);
+    }
+    say(1, 13);
+}
+
+/* A monitor with a window of 2; one that the server refuses; one that the server ends; an update of an unknown one. */
+static void testMonitors(void)
+{
+    begin();
+    channel(1, 2, "m");
+    sayMonitor(9, 0x88, 2);
+    answerInit(9); scalarType(0x22); say(1, 13);
+    sayMonitor(9, 0x44, 0);
+    sayUpdate(9, 0);
+    sayUpdate(9, 1);
+    sayMonitor(9, 0x80, 2);
+    sayMonitor(9, 0x04, 0);
+    start(); number(2, 4); number(9, 4); say(0, 15);
+    sayMonitor(10, 0x08, 0);
+    start(); number(10, 4); number(8, 1); number(2, 1); text("no"); text(""); say(1, 13);
+    sayMonitor(11, 0x08, 0);
+    answerInit(11); scalarType(0x22); say(1, 13);
+    start(); number(11, 4); number(0x10, 1); number(0xff, 1); say(1, 13);
+    sayUpdate(12, 0);
+    expect("channel m\n"
+        "subscribe m record[queueSize=2] takes 2\n"
+        "flow 9 m 1 0\n"
+        "update 9 m\n"
+        "update 9 m overrun\n"
+        "flow 9 m 0 2\n"
+        "flow 9 m 2 0\n"
+        "flow 9 m 3 0\n"
+        "subscribe m\n"
+        "flow 10 m 3 0\n"
+        "subscribe m\n"
+        "flow 11 m 3 0\n"
+        "update 12 \n", "monitors, their window, their merged values and their end");
+}
+
 MAIN(testPva)
 {
     testPlan(0);
@@ -227,5 +285,6 @@ MAIN(testPva)
     testEnum();
     testReplies();
     testCalls();
+    testMonitors();
     return testDone();
 }

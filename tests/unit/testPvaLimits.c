@@ -122,7 +122,8 @@ static void testLongValues(void)
     update(10);
     update(100000);
     putNumbered(8);
-    expect("channel i\nsubscribe i\nput 1 i : 5 = 5\nput 2 i : 6 = 6\nput 3 i : 7 = 7\nput 4 i : ? x0\n",
+    expect("channel i\nsubscribe i\nupdate 4 i\nput 1 i : 5 = 5\nupdate 4 i cut\nput 2 i : 6 = 6\nput 3 i : 7 = 7\n"
+           "update 4 i\nupdate 4 i cut\nput 4 i : ? x0\n",
            "an image that is longer than what is kept; a server that describes a number again");
 }
 

@@ -37,8 +37,8 @@ static inline uint32_t random32(void)
 typedef struct {
     char  *text;
     size_t len, room;
-    unsigned count[ebpfMonWireBeacon + 1];
-    ebpfMonWireEvent last[ebpfMonWireBeacon + 1]; /* do not use their texts and data, which may be freed */
+    unsigned count[ebpfMonWireFlow + 1];
+    ebpfMonWireEvent last[ebpfMonWireFlow + 1]; /* do not use their texts and data, which may be freed */
     int quiet;
     uint32_t base[2];  /* sequence numbers in the text are relative to these */
 } eventLog;

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <errSymTbl.h>
+
+#include "common/text.h"
+#include "ioc/recordLinks.h"
+#include "model/published.h"
+#include "subscriptions/whyWrite.h"
+#include "usage/iocInventory.h"
+
+#define WALK_MAX 200 /* records behind one that are looked at */
+
+/* A put as it is told. */
+typedef struct {
+    int      isFound;
+    ebpfMonPut put;         /* the newest one of this client */
+    int      isOverwritten; /* … by somebody else's, the next one after it */
+    ebpfMonPut next;
+} foundPuts;
+
+static int isOfClient(const ebpfMonPut *put, const char *client)
+{
+    char pid[16];
+
+    snprintf(pid, sizeof(pid), "%u", (unsigned)put->peerPid);
+    return !client[0] || strstr(put->who, client) || strstr(put->peer, client) || strstr(put->command, client) ||
+           (put->peerPid && strcmp(pid, client) == 0);
+}
+
+/* Looks through the puts that are kept, of both kinds. */
+static void findPuts(const char *ioc, const char *pv, const char *client, foundPuts *found)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const ebpfMonPut *put = NULL, *next = NULL;
+
+    for (int kind = 0; kind < ebpfMonPutKinds; kind++)
+        for (unsigned i = 0; i < published->puts.of[kind].kept; i++) {
+            const ebpfMonPut *p = &published->puts.of[kind].put[published->puts.of[kind].order[i]];
+
+            if (strcmp(p->ioc, ioc) == 0 && strcmp(p->pv, pv) == 0 && isOfClient(p, client) &&
+                (!put || p->at > put->at))
+                put = p;
+        }
+    for (int kind = 0; put && kind < ebpfMonPutKinds; kind++)
+        for (unsigned i = 0; i < published->puts.of[kind].kept; i++) {
+            const ebpfMonPut *p = &published->puts.of[kind].put[published->puts.of[kind].order[i]];
+
+            if (strcmp(p->ioc, ioc) == 0 && strcmp(p->pv, pv) == 0 && p->at > put->at && (!next || p->at < next->at) &&
+                (p->result == ebpfMonPutOk || p->result == ebpfMonPutSent))
+                next = p;
+        }
+    found->isFound = put != NULL;
+    if (put)
+        found->put = *put;
+    found->isOverwritten = next != NULL;
+    if (next)
+        found->next = *next;
+    ebpfMonPublishedUnlock();
+}
+
+static void readFieldText(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *name, char *text,
+                          size_t size)
+{
+    const ebpfMonRecord *r = &cat->rec[record];
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, r->rtype, name);
+
+    text[0] = 0;
+    if (f && mem && ebpfMonFieldTextRead(mem, cat, r->addr, f, text, size))
+        text[0] = 0;
+}
+
+/* NaN: it is no number. */
+static double readFieldNumber(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *name)
+{
+    char text[EBPFMON_FIELD_TEXT], *end;
+    double number;
+
+    readFieldText(mem, cat, record, name, text, sizeof(text));
+    number = strtod(text, &end);
+    return end == text || *end ? NAN : number;
+}
+
+/* "2026-11-21 07:28:03: 115 by root@host" */
+static void namePut(const ebpfMonPut *put, char *text, size_t size)
+{
+    char time[24] = "";
+
+    epicsTimeToStrftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &put->time);
+    snprintf(text, size, "%.40s of %s by %.100s", put->val, time, put->who);
+}
+
+/* --- put-callbacks ----------------------------------------------------------------------------------------------- */
+
+/* dbNotify.c gives each record that processes for a put-callback the same ppn, until all of them have completed. So a
+ * record behind this one with the same ppn and PACT is what it waits for. NULL: none is found. */
+static const char *findAwaited(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const uint32_t *behind, uint32_t count,
+                               uint64_t ppn)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const ebpfMonRecord *r = &cat->rec[behind[i]];
+        uint8_t pact = 0;
+
+        if (ebpfMonMemRead(mem, r->addr + cat->common.pact, &pact, sizeof(pact)) == 0 && pact &&
+            ebpfMonMemPtr(mem, r->addr + cat->common.ppn) == ppn)
+            return ebpfMonCatalogueName(cat, behind[i]);
+    }
+    return NULL;
+}
+
+/* The record and those that it makes process. Links change under the lock of the targets. */
+static uint32_t listBehind(ebpfMonTargets *targets, const ebpfMonCatalogue *cat, uint32_t record, uint32_t *behind)
+{
+    uint32_t count = 1;
+
+    behind[0] = record;
+    ebpfMonTargetsLock(targets);
+    for (uint32_t i = 0; i < count; i++) {
+        const ebpfMonRecord *r = &cat->rec[behind[i]];
+
+        for (uint32_t k = 0; k < r->toCount && count < WALK_MAX; k++) {
+            uint32_t n = 0;
+
+            while (n < count && behind[n] != r->to[k])
+                n++;
+            if (n == count)
+                behind[count++] = r->to[k];
+        }
+    }
+    ebpfMonTargetsUnlock(targets);
+    return count;
+}
+
+/* Nonzero: a put-callback to this record waits, and "text" says for what. */
+static int describeNotify(ebpfMonTargets *targets, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
+                          char *text, size_t size)
+{
+    uint64_t ppn = mem ? ebpfMonMemPtr(mem, cat->rec[record].addr + cat->common.ppn) : 0;
+    uint32_t behind[WALK_MAX];
+    const char *awaited = ppn ? findAwaited(mem, cat, behind, listBehind(targets, cat, record, behind), ppn) : NULL;
+
+    text[0] = 0;
+    if (ppn && awaited)
+        snprintf(text, size, "; a put-callback waits for %s, which is processing", awaited);
+    else if (ppn)
+        snprintf(text, size, "; a put-callback waits, and for which record is not known");
+    return ppn != 0;
+}
+
+/* --- what became of it ------------------------------------------------------------------------------------------- */
+
+/* Why a put was refused, as far as the record and the server say it. */
+static void describeRefusal(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const ebpfMonPut *put,
+                            char *text, size_t size)
+{
+    char asg[41] = "", words[80] = "";
+
+    readFieldText(mem, cat, record, "ASG", asg, sizeof(asg));
+    if (put->result != ebpfMonPutDenied && put->status && !put->message[0])
+        errSymLookup(put->status, words, sizeof(words));
+    if (readFieldNumber(mem, cat, record, "DISP") > 0)
+        snprintf(text, size, "DISP is 1");
+    else if (put->result == ebpfMonPutDenied)
+        snprintf(text, size, "no write access by access security (ASG %s), or a field that nobody may write",
+                 asg[0] ? asg : "DEFAULT");
+    else
+        snprintf(text, size, "%s", put->message[0] ? put->message : words[0] ? words : "the IOC gives no reason");
+}
+
+/* Which limit the value after the put is. */
+static const char *nameLimit(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const ebpfMonPut *put)
+{
+    static const char *const limits[] = { "DRVH", "DRVL" };
+    char *end;
+    double after = strtod(put->after, &end);
+
+    for (int i = 0; i < 2 && end != put->after; i++)
+        if (put->isNumber && after == readFieldNumber(mem, cat, record, limits[i]) &&
+            (i ? put->number < after : put->number > after))
+            return limits[i];
+    return NULL;
+}
+
+static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
+                                 const foundPuts *found, const char *name, char *text, size_t size)
+{
+    const ebpfMonPut *put = &found->put;
+    double now = readFieldNumber(mem, cat, record, field);
+    char other[200], *end;
+    double after = put->after[0] ? strtod(put->after, &end) : put->number;
+    const char *limit;
+
+    if (found->isOverwritten) {
+        namePut(&found->next, other, sizeof(other));
+        snprintf(text, size, "%s was made, and then overwritten: %s", name, other);
+        return ebpfMonWriteStops;
+    }
+    if (put->after[0]) {
+        limit = nameLimit(mem, cat, record, put);
+        snprintf(text, size, "%s was made, and the field is %.40s afterwards%s%s", name, put->after,
+                 limit ? ": its limit is " : ": the record has changed it", limit ? limit : "");
+        return ebpfMonWriteStops;
+    }
+    if (put->isNumber && !isnan(now) && now != after) {
+        snprintf(text, size, "%s was made; the field is %.15g now: by its processing, or a put that is not seen", name,
+                 now);
+        return ebpfMonWriteUnknown;
+    }
+    snprintf(text, size, "%s was made", name);
+    return ebpfMonWriteHolds;
+}
+
+static ebpfMonWriteFate tellPut(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
+                                const foundPuts *found, char *text, size_t size)
+{
+    char name[200], refusal[120];
+
+    namePut(&found->put, name, sizeof(name));
+    switch (found->put.result) {
+    case ebpfMonPutOk:
+        return tellMade(mem, cat, record, field, found, name, text, size);
+    case ebpfMonPutDenied: case ebpfMonPutFailed:
+        describeRefusal(mem, cat, record, &found->put, refusal, sizeof(refusal));
+        snprintf(text, size, "%s was refused: %s", name, refusal);
+        return ebpfMonWriteStops;
+    case ebpfMonPutLost:
+        snprintf(text, size, "%s came to the server, and the IOC never made it", name);
+        return ebpfMonWriteStops;
+    case ebpfMonPutUnwritten:
+        snprintf(text, size, "%s: the server says that it is made, and the IOC wrote no record", name);
+        return ebpfMonWriteStops;
+    default:
+        snprintf(text, size, "%s: its result was not seen", name);
+        return ebpfMonWriteUnknown;
+    }
+}
+
+void ebpfMonWhyWrite(ebpfMonTargets *targets, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
+                     const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story)
+{
+    foundPuts *found = calloc(1, sizeof(*found));
+    char pv[EBPFMON_NAME_SIZE + 20], notify[120];
+    epicsTimeStamp now;
+
+    story->age = 0;
+    story->fate = ebpfMonWriteUnknown;
+    snprintf(story->text, sizeof(story->text), "out of memory");
+    if (!found)
+        return;
+    snprintf(pv, sizeof(pv), "%s%s%s", ebpfMonCatalogueName(cat, record), strcmp(field, "VAL") == 0 ? "" : ".",
+             strcmp(field, "VAL") == 0 ? "" : field);
+    findPuts(ioc, pv, client, found);
+    if (mem)
+        ebpfMonMemFlush(mem);
+    if (found->isFound) {
+        epicsTimeGetCurrent(&now);
+        story->age = epicsTimeDiffInSeconds(&now, &found->put.time);
+        story->fate = tellPut(mem, cat, record, field, found, story->text, sizeof(story->text));
+    } else {
+        story->fate = ebpfMonWriteNotSeen;
+        snprintf(story->text, sizeof(story->text), "no write%s%.60s is among the last %d puts of people, or of links "
+                 "and programs; the history has older ones", client[0] ? " by " : "", client, EBPFMON_PUTS_MAX);
+    }
+    if (describeNotify(targets, mem, cat, record, notify, sizeof(notify))) {
+        if (story->fate == ebpfMonWriteHolds || story->fate == ebpfMonWriteNotSeen)
+            story->fate = ebpfMonWriteAtWork;
+        ebpfMonTextCopy(story->text + strlen(story->text), sizeof(story->text) - strlen(story->text), notify);
+    }
+    free(found);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What became of the last write to a PV, for the answer of why.h: refused, changed, overwritten, or still at work. */
+#ifndef EBPFMON_WHYWRITE_H
+#define EBPFMON_WHYWRITE_H
+
+#include "host/memory.h"
+#include "ioc/catalogue.h"
+#include "model/put.h"
+#include "watch/target.h"
+
+typedef enum {
+    ebpfMonWriteNotSeen,    /* no put to it is among those that are kept */
+    ebpfMonWriteHolds,      /* it was made, and the field has its value */
+    ebpfMonWriteUnknown,    /* what became of it is not known */
+    ebpfMonWriteAtWork,     /* its put-callback waits */
+    ebpfMonWriteStops       /* refused, changed or overwritten */
+} ebpfMonWriteFate;
+
+typedef struct {
+    ebpfMonWriteFate fate;
+    double age;             /* s: since it was made, if one was seen */
+    char text[520];
+} ebpfMonWriteStory;
+
+/* "field": "VAL", …; "client": as ebpfMonFlowIsNamed, or a part of what the put says of its writer; "": anybody. */
+void ebpfMonWhyWrite(ebpfMonTargets *targets, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
+                     const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story);
+
+#endif
