@@ -539,8 +539,7 @@ static void judgeWrite(why *w)
     static const whyVerdict verdicts[] = { whyUnknown, whyFine, whyUnknown, whyHeldUp, whyStops };
     ebpfMonWriteStory story;
 
-    ebpfMonWhyWrite(ebpfMonSubscriptionsGetCore(w->subs)->targets, w->mem, w->cat, (uint32_t)w->record, w->ioc,
-                    w->field, w->client, &story);
+    ebpfMonWhyWrite(w->mem, w->pid, w->cat, (uint32_t)w->record, w->ioc, w->field, w->client, &story);
     if (story.fate == ebpfMonWriteStops && !w->client[0] && story.age > OLD_SECONDS)
         story.fate = ebpfMonWriteHolds; /* nobody has asked for it */
     setStep(w, stepWrite, verdicts[story.fate], "%s", story.text);

@@ -7,12 +7,13 @@
 #include <errSymTbl.h>
 
 #include "common/text.h"
+#include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
 #include "model/published.h"
 #include "subscriptions/whyWrite.h"
 #include "usage/iocInventory.h"
 
-#define WALK_MAX 200 /* records behind one that are looked at */
+#define BATCH 4096 /* records that are read in one job */
 
 /* A put as it is told. */
 typedef struct {
@@ -95,59 +96,57 @@ static void namePut(const ebpfMonPut *put, char *text, size_t size)
 
 /* --- put-callbacks ----------------------------------------------------------------------------------------------- */
 
-/* dbNotify.c gives each record that processes for a put-callback the same ppn, until all of them have completed. So a
- * record behind this one with the same ppn and PACT is what it waits for. NULL: none is found. */
-static const char *findAwaited(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const uint32_t *behind, uint32_t count,
-                               uint64_t ppn)
+/* The record that a put-callback has written, of one that is in its wait list (dbNotify.c: dbCommon.ppn of each record
+ * that processes for it, until that one has completed). 0: none. */
+static uint64_t findWritten(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t record)
 {
+    const ebpfMonBaseRelease *base = cat->base;
+    uint64_t ppn = ebpfMonMemPtr(mem, record + cat->common.ppn);
+    uint64_t channel = ppn ? ebpfMonMemPtr(mem, ppn + base->notify.chan) : 0;
+
+    if (!channel)
+        return 0;
+    return ebpfMonMemPtr(mem, channel + (base->has.channels ? offsetof(struct layoutDbChannel, addr) : 0));
+}
+
+/* Of some records, one that processes for a put-callback to "written" and has not completed; -1: none. */
+static long findAwaited(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint64_t written, uint32_t from,
+                        uint32_t count, ebpfMonMemPart *part, uint64_t *ppn)
+{
+    for (uint32_t i = 0; i < count; i++)
+        part[i] = (ebpfMonMemPart){ cat->rec[from + i].addr + cat->common.ppn, sizeof(*ppn) };
+    if (ebpfMonMemReadParts(pid, part, count, ppn, count * sizeof(*ppn)))
+        return -1;
     for (uint32_t i = 0; i < count; i++) {
-        const ebpfMonRecord *r = &cat->rec[behind[i]];
+        uint64_t record = cat->rec[from + i].addr;
         uint8_t pact = 0;
 
-        if (ebpfMonMemRead(mem, r->addr + cat->common.pact, &pact, sizeof(pact)) == 0 && pact &&
-            ebpfMonMemPtr(mem, r->addr + cat->common.ppn) == ppn)
-            return ebpfMonCatalogueName(cat, behind[i]);
+        if (ppn[i] && findWritten(mem, cat, record) == written &&
+            ebpfMonMemRead(mem, record + cat->common.pact, &pact, sizeof(pact)) == 0 && pact)
+            return (long)(from + i);
     }
-    return NULL;
+    return -1;
 }
 
-/* The record and those that it makes process. Links change under the lock of the targets. */
-static uint32_t listBehind(ebpfMonTargets *targets, const ebpfMonCatalogue *cat, uint32_t record, uint32_t *behind)
+/* Nonzero: a put-callback to this record waits, and "text" says for what. Looks at all records, because it may process
+ * any of them. */
+static int describeNotify(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record, char *text,
+                          size_t size)
 {
-    uint32_t count = 1;
-
-    behind[0] = record;
-    ebpfMonTargetsLock(targets);
-    for (uint32_t i = 0; i < count; i++) {
-        const ebpfMonRecord *r = &cat->rec[behind[i]];
-
-        for (uint32_t k = 0; k < r->toCount && count < WALK_MAX; k++) {
-            uint32_t n = 0;
-
-            while (n < count && behind[n] != r->to[k])
-                n++;
-            if (n == count)
-                behind[count++] = r->to[k];
-        }
-    }
-    ebpfMonTargetsUnlock(targets);
-    return count;
-}
-
-/* Nonzero: a put-callback to this record waits, and "text" says for what. */
-static int describeNotify(ebpfMonTargets *targets, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
-                          char *text, size_t size)
-{
-    uint64_t ppn = mem ? ebpfMonMemPtr(mem, cat->rec[record].addr + cat->common.ppn) : 0;
-    uint32_t behind[WALK_MAX];
-    const char *awaited = ppn ? findAwaited(mem, cat, behind, listBehind(targets, cat, record, behind), ppn) : NULL;
+    ebpfMonMemPart *part = calloc(BATCH, sizeof(*part));
+    uint64_t *ppn = calloc(BATCH, sizeof(*ppn));
+    long awaited = -1;
 
     text[0] = 0;
-    if (ppn && awaited)
-        snprintf(text, size, "; a put-callback waits for %s, which is processing", awaited);
-    else if (ppn)
-        snprintf(text, size, "; a put-callback waits, and for which record is not known");
-    return ppn != 0;
+    for (uint32_t i = 0; mem && part && ppn && awaited < 0 && i < cat->count; i += BATCH)
+        awaited = findAwaited(mem, pid, cat, cat->rec[record].addr, i, cat->count - i < BATCH ? cat->count - i : BATCH,
+                              part, ppn);
+    free(part);
+    free(ppn);
+    if (awaited >= 0)
+        snprintf(text, size, "; a put-callback waits for %s, which is processing",
+                 ebpfMonCatalogueName(cat, (uint32_t)awaited));
+    return awaited >= 0;
 }
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
@@ -238,7 +237,7 @@ static ebpfMonWriteFate tellPut(ebpfMonMem *mem, const ebpfMonCatalogue *cat, ui
     }
 }
 
-void ebpfMonWhyWrite(ebpfMonTargets *targets, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
+void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
                      const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story)
 {
     foundPuts *found = calloc(1, sizeof(*found));
@@ -264,7 +263,7 @@ void ebpfMonWhyWrite(ebpfMonTargets *targets, ebpfMonMem *mem, const ebpfMonCata
         snprintf(story->text, sizeof(story->text), "no write%s%.60s is among the last %d puts of people, or of links "
                  "and programs; the history has older ones", client[0] ? " by " : "", client, EBPFMON_PUTS_MAX);
     }
-    if (describeNotify(targets, mem, cat, record, notify, sizeof(notify))) {
+    if (describeNotify(mem, pid, cat, record, notify, sizeof(notify))) {
         if (story->fate == ebpfMonWriteHolds || story->fate == ebpfMonWriteNotSeen)
             story->fate = ebpfMonWriteAtWork;
         ebpfMonTextCopy(story->text + strlen(story->text), sizeof(story->text) - strlen(story->text), notify);

@@ -6,7 +6,6 @@
 #include "host/memory.h"
 #include "ioc/catalogue.h"
 #include "model/put.h"
-#include "watch/target.h"
 
 typedef enum {
     ebpfMonWriteNotSeen,    /* no put to it is among those that are kept */
@@ -23,7 +22,7 @@ typedef struct {
 } ebpfMonWriteStory;
 
 /* "field": "VAL", …; "client": as ebpfMonFlowIsNamed, or a part of what the put says of its writer; "": anybody. */
-void ebpfMonWhyWrite(ebpfMonTargets *targets, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
+void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
                      const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story);
 
 #endif

@@ -16,6 +16,8 @@ EVENT_ADD, EVENTS_OFF, EVENTS_ON = 1, 8, 9
 STEPS = ["IOC", "record", "post", "queue", "send buffer", "network", "client", "write"]
 DB = (db.READY + "".join(db.record("ao", name, PINI="YES") for name in ("A", "B")) + db.counter("TICK", SCAN=".1 second") +
       db.record("waveform", "WAVE", NELM=100000, FTVL="DOUBLE", SCAN=".1 second") +
+      db.record("ao", "LIMITED", DRVH=100, DRVL=-100, PINI="YES") + db.record("ao", "NO", DISP=1, PINI="YES") +
+      db.record("ao", "DELAYED", FLNK="$(P)LATE") + db.record("calcout", "LATE", CALC="1", ODLY=8) +
       db.record("ao", "BAND", MDEL=1, ADEL=1, PINI="YES") + db.record("calc", "NEVER", CALC="1") + db.record("ao", "SLOW", PINI="YES", SCAN="10 second") +
       db.counter("DISABLED", SCAN=".1 second", DISA=1) + db.record("ai", "BROKEN", INP="NO:SUCH:PV CA", SCAN=".1 second"))
 
@@ -294,3 +296,46 @@ def test_filter(ioc, monitor):
     _, steps = answers(monitor, "nothing stops", ioc.prefix + "TICK", "filter@")
     assert steps["post"] == ("not known", 'what the filter of the channel leaves out: {"dbnd":{"abs":1000}}')
     client.close()
+
+
+def write_step(monitor, begin, pv, client=""):
+    """Waits until the step of the write begins so. Returns the first line, and its verdict."""
+    seen = []
+
+    def asked():
+        seen[:] = why(monitor, pv, client)
+        return seen[1]["write"][1].startswith(begin) or re.search(begin, seen[1]["write"][1])
+
+    until(asked, 30, lambda: f"{begin}: {seen}")
+    return seen[0], seen[1]["write"][0]
+
+
+def test_what_became_of_a_write(ioc, monitor):
+    """Refused, limited, overwritten, or made; told of the client that is asked for, which has not subscribed."""
+    one, two = (rawca.RawCa(ioc.port, user, "test") for user in ("one", "two"))
+    name = ioc.prefix + "LIMITED"
+    one.put(name, rawca.DOUBLE, [5.0], True)
+    line, verdict = write_step(monitor, r"^5 of .* by one@test.* was made$", name, "one@test")
+    assert line.startswith("nothing stops") and verdict == "fine"
+    two.put(name, rawca.DOUBLE, [5000.0], True)
+    line, verdict = write_step(monitor, r"^5000 of .* by two@test.* was made, and the field is 100 afterwards: its limit is DRVH$", name, "two@test")
+    assert line.startswith("write: 5000") and verdict == "here it stops"
+    line, _ = write_step(monitor, r"^5 of .* by one@test.* was made, and then overwritten: 5000 of .* by two@test", name, "one@test")
+    assert line.startswith("write: 5 of")
+    assert write_step(monitor, "no write by nobody", name, "nobody")[1] == "not known"
+    one.put(ioc.prefix + "B", rawca.DOUBLE, [3.0], True)
+    assert write_step(monitor, r"^3 of .* by one@test.* was made$", ioc.prefix + "B")[0].startswith("nothing stops")
+    one.put(ioc.prefix + "NO", rawca.DOUBLE, [1.0], True)
+    line, verdict = write_step(monitor, r"^1 of .* by one@test.* was refused: DISP is 1$", ioc.prefix + "NO", "one@test")
+    assert line.startswith("write: 1 of") and verdict == "here it stops"
+    for client in (one, two):
+        client.close()
+
+
+def test_a_write_that_waits(ioc, monitor):
+    """A put-callback waits for a record behind the one that was written. The neighbour waits for nothing."""
+    caput = Process([paths.BASE_BIN / "caput", "-c", "-w", "30", ioc.prefix + "DELAYED", "4"], loopback.client(ioc.port))
+    _, verdict = write_step(monitor, f"a put-callback waits for {ioc.prefix}LATE, which is processing", ioc.prefix + "DELAYED")
+    assert verdict == "held up" and "put-callback" not in why(monitor, ioc.prefix + "A")[1]["write"][1]
+    caput.wait(60)
+    assert "put-callback" not in why(monitor, ioc.prefix + "DELAYED")[1]["write"][1]

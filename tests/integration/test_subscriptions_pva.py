@@ -53,6 +53,14 @@ time.sleep(1000)
         return [line for line in self.lines if line.startswith("got ")]
 
 
+class Served:
+    """A server that is no IOC, as Client takes it."""
+    prefix = ""
+
+    def __init__(self, port):
+        self.port = port
+
+
 def of(monitor, client):
     """PV → row of this client process."""
     names = ("PVS", "PROCESSES", *COLUMNS)
@@ -164,4 +172,48 @@ def test_a_connection_that_is_older(ioc, new_monitor):
     until(lambda: of(m, c).get("not known", {}).get("RATES", 0) > 5, 60, lambda: str(rows(m)))
     line, steps = why(m, ioc.prefix + "TICK", str(c.pid))
     assert line.startswith("nothing stops") and "older than the monitor" in steps["post"][1]
+    c.kill()
+
+
+def test_a_server_that_is_no_ioc(monitor, tmp_path):
+    """Its monitors are seen in packets; whether its clients read, the kernel knows."""
+    name, port = f"{tmp_path.name}:X", loopback.take_port()
+    serve = f"""
+import time
+from p4p.nt import NTScalar
+from p4p.server import Server
+from p4p.server.thread import SharedPV
+pv = SharedPV(nt=NTScalar("ad"), initial=[0.0] * 100000)
+with Server(providers=[{{{name!r}: pv}}]):
+    print("serves", flush=True)
+    while True:
+        time.sleep(0.1)
+        pv.post([1.0] * 100000)
+"""
+    server = Process([sys.executable, "-c", serve], loopback.server(port))
+    until(lambda: "serves" in server.lines, 30, lambda: server.output())
+    clients = [Client(Served(port), [name]) for _ in range(2)]
+    for c in clients:
+        both(monitor, c, 1)
+    clients[0].halt()
+    row = until(lambda: next((r for r in of(monitor, clients[0]).values() if r["STATES"].startswith("client does not read since")), None),
+                30, lambda: str(rows(monitor)))
+    assert str(server.pid) in row["IOCS"] or "python" in row["IOCS"], row
+    assert of(monitor, clients[1])[name]["STATES"] == "ok"
+    for p in (*clients, server):
+        p.kill()
+    loopback.give_port(port)
+
+
+def test_table_of_clients(ioc, monitor):
+    c = Client(ioc, ["TICK", "A"])
+
+    def row():
+        names = "NAMES IOCS PIDS CHANNEL_CNTS SUBSCRIPTION_CNTS COMMANDS".split()
+        found = [r for r in zip(*(monitor.list("CLIENT_" + n) for n in names)) if r[2] == c.pid]
+        return found and found[0]
+
+    found = until(row, 30, lambda: str(monitor.list("CLIENT_NAMES")))
+    assert re.fullmatch(r"root@127.0.0.1:\d+ PVA", found[0]) and found[1:] == (ioc.name, c.pid, 2, 2, "python"), found
+    assert any(f" {c.pid} " in line and " PVA " in line for line in monitor.command("ebpfMonClients"))
     c.kill()

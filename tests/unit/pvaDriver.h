@@ -127,10 +127,8 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
         fprintf(f, "reply %d %s %s %u%s%s\n", (int)e->id, e->name, e->ok ? "ok" : e->denied ? "denied" : "failed",
             e->status, *e->message ? " " : "", e->message);
         break;
-    case ebpfMonWireRead:
-    case ebpfMonWireSubscribe:
-    case ebpfMonWireUpdate:
-    case ebpfMonWireFlow:
+    case ebpfMonWireRead: case ebpfMonWireSubscribe:
+    case ebpfMonWireUpdate: case ebpfMonWireFlow:
         driverUse(f, e);
         break;
     case ebpfMonWireSearch:
