@@ -194,7 +194,8 @@ static void readSockets(ebpfMonSubscriptions *d, uint64_t now)
 }
 
 /* What the operator sees of a client that is stalled, or is no more. */
-static void tellClient(ebpfMonSubscriptions *d, const char *server, ebpfMonFlowClient *c, uint64_t now)
+static void tellClient(ebpfMonSubscriptions *d, const char *kind, const char *server, ebpfMonFlowClient *c,
+                       uint64_t now)
 {
     int isStalled = ebpfMonFlowIsStalled(c);
     char text[EBPFMON_MODULE_EVENT], flow[64], process[100] = "";
@@ -205,9 +206,9 @@ static void tellClient(ebpfMonSubscriptions *d, const char *server, ebpfMonFlowC
         snprintf(process, sizeof(process), ", %s, pid %d", c->command, (int)c->pid);
     ebpfMonFlowText(c, flow, sizeof(flow));
     if (isStalled)
-        snprintf(text, sizeof(text), "IOC %s: %s: %s (%s%s)", server, flow, c->name, c->peer, process);
+        snprintf(text, sizeof(text), "%s %s: %s: %s (%s%s)", kind, server, flow, c->name, c->peer, process);
     else
-        snprintf(text, sizeof(text), "IOC %s: client reads again, after %.0f s: %s (%s%s)", server,
+        snprintf(text, sizeof(text), "%s %s: client reads again, after %.0f s: %s (%s%s)", kind, server,
                  (double)(now - c->toldSince) / 1e9, c->name, c->peer, process);
     ebpfMonModuleAddEvent(text);
     d->told++;
@@ -223,7 +224,7 @@ static void judgeClients(ebpfMonSubscriptions *d, ebpfMonFlowIoc *ioc, uint64_t 
             ebpfMonFlowJudge(ioc->stoppedAt, c, now);
         d->needsSockets |= ebpfMonFlowNeedsSockets(c);
         if (ioc->isRead)
-            tellClient(d, ioc->name, c, now);
+            tellClient(d, "IOC", ioc->name, c, now);
     }
 }
 
@@ -234,7 +235,7 @@ static void judgePvaClients(ebpfMonSubscriptions *d, uint64_t now)
 
         ebpfMonFlowJudge(ebpfMonFlowPvaGetStopped(&d->pva, c), &c->is, now);
         d->needsSockets |= ebpfMonFlowNeedsSockets(&c->is);
-        tellClient(d, c->serverName, &c->is, now);
+        tellClient(d, c->iocId ? "IOC" : "server", c->serverName, &c->is, now);
     }
 }
 
