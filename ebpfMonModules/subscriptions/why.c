@@ -80,19 +80,6 @@ static void setStep(why *w, int step, whyVerdict verdict, const char *format, ..
     va_end(ap);
 }
 
-/* Adds to a text; what does not fit is left out. */
-static void ebpfMonTextAdd(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
-
-static void ebpfMonTextAdd(char *text, size_t size, const char *format, ...)
-{
-    size_t used = strlen(text);
-    va_list ap;
-
-    va_start(ap, format);
-    vsnprintf(text + used, size - used, format, ap);
-    va_end(ap);
-}
-
 /* --- which record ------------------------------------------------------------------------------------------------ */
 
 /* Takes a target, if it has this record. A running IOC is taken before one that starts. */
