@@ -14,6 +14,7 @@
 #include "model/published.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
+#include "probe/closer.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
@@ -59,8 +60,8 @@ static int stopReading(ebpfMonMonitor *m)
 
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
-    left |= ebpfMonModulesStop(STOP_SECONDS); /* after the last put */
-    return left | ebpfMonUsageStop(m->usage); /* comes last, because the others note uses: it writes the rest */
+    left |= ebpfMonUsageStop(m->usage);
+    return left | ebpfMonModulesStop(STOP_SECONDS); /* after the last put, and the last use */
 }
 
 static int stopWatching(ebpfMonMonitor *m)
@@ -85,6 +86,7 @@ static void stopMonitor(void *arg)
     ebpfMonServiceTell("STOPPING=1");
     left = stopReading(m);
     ebpfMonExportStop(m->exporter, EXPORT_STOP_SECONDS);
+    ebpfMonCloserLeave(); /* not after a start that failed: this process goes on */
     left |= stopWatching(m);
     if (left == 0)
         ebpfMonKernelUnload();

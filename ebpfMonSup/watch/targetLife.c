@@ -456,7 +456,6 @@ void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget 
 
 void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds)
 {
-    ebpfMonCloserLeave();
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next) {
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
         ebpfMonAttachForget(&t->follower.att);
