@@ -18,6 +18,7 @@ dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonInventory.db", "P=$(EBPFMON_P)$(EBPFMON
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonOtlp.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonQueues.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonSubscriptions.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
+dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonUses.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonWaits.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 
 < "$(EBPFMON_ETC)/site.cmd"

@@ -131,28 +131,6 @@ static ebpfMonOpStatus addMatching(void *arg, ebpfMonTextReport *report, const c
     return ebpfMonOpAbsent;
 }
 
-static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char *why, size_t size)
-{
-    (void)arg;
-    (void)file;
-    (void)megabytes;
-    (void)why;
-    (void)size;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why,
-                                 size_t size)
-{
-    (void)arg;
-    (void)report;
-    (void)days;
-    (void)pattern;
-    (void)why;
-    (void)size;
-    return ebpfMonOpAbsent;
-}
-
 static ebpfMonOpStatus refuseTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count,
                                    char *why, size_t size)
 {
@@ -175,9 +153,9 @@ static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level
 
 /* Used while there is no monitor: every function fails, and says so if it has a text. */
 static const ebpfMonMonitorOps monitorOpsAbsent = {
-    NULL,        refuseSettings, refuseStart, setFilter,      isFilterApplied, getFilter,   setRule,   getLevel,
-    setRule,     resetLost,      resetLost,   addIocs,        addRecords,      addMatching, addMatching,
-    addMatching, setUsage,       addUnused,   publishClients, refuseTrace,     addReport};
+    NULL,        refuseSettings, refuseStart, setFilter, isFilterApplied, getFilter,   setRule,     getLevel,
+    setRule,     resetLost,      resetLost,   addIocs,   addRecords,      addMatching, addMatching, addMatching,
+    publishClients, refuseTrace, addReport};
 
 /* --- logs --- */
 

@@ -84,11 +84,6 @@ typedef struct {
      * PVs. */
     ebpfMonOpStatus (*addClients)(void *arg, ebpfMonTextReport *report, const char *iocPattern);
     ebpfMonOpStatus (*addUsers)(void *arg, ebpfMonTextReport *report, const char *pvPattern);
-    /* Keeps the uses of PVs in this file from the start on. megabytes 0: the default. Only before the start. */
-    ebpfMonOpStatus (*setUsage)(void *arg, const char *file, int megabytes, char *why, size_t size);
-    /* Adds the matching records that nobody has used for so many days. */
-    ebpfMonOpStatus (*addUnused)(void *arg, ebpfMonTextReport *report, double days, const char *recordPattern,
-                                 char *why, size_t size);
     /* Publishes the clients again, because their patterns have changed. */
     void (*publishClients)(void *arg);
     /* Prints the next "count" chains in which a matching record processes; 0: prints no more. Adds the IOCs that do not

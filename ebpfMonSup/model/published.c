@@ -45,7 +45,6 @@ static void setStartValues(void)
     strcpy(thePublished.ownMessage, thePublished.stateMessage);
     strcpy(thePublished.log.caPutLogLine, EBPFMON_NO_PUT);
     strcpy(thePublished.log.message, EBPFMON_NO_LOG);
-    strcpy(thePublished.usage.message, EBPFMON_NO_USAGE);
     strcpy(thePublished.rules.message, "no rules: every put is expected");
 }
 

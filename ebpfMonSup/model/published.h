@@ -414,18 +414,6 @@ typedef struct {
     double   queue;          /* percent of the queue in use; the maximum of the last second */
 } ebpfMonLogValues;
 
-/* --- the database of uses --- */
-
-#define EBPFMON_NO_USAGE "uses are not kept: ebpfMonUsage begins it"
-
-/* The thread that keeps uses writes them (usage/useKeeper.h). */
-typedef struct {
-    ebpfMonLogState state;
-    char     message[256];
-    int64_t  rows;       /* uses in the file: each is a PV with a kind of use */
-    uint64_t lost;       /* uses for which there was no room in memory */
-} ebpfMonUsageValues;
-
 /* --- the state of the monitor itself, what it lost, what it costs, and the packets that it reads --- */
 
 #define EBPFMON_LOSSES_MAX 16
@@ -505,7 +493,6 @@ typedef enum {
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
     ebpfMonGroupClients,
-    ebpfMonGroupUsage,
     ebpfMonGroupModules, /* each module has one (ebpfMonModule.h) */
     ebpfMonGroupCount = ebpfMonGroupModules + EBPFMON_MODULES_MAX
 } ebpfMonGroup;
@@ -544,7 +531,6 @@ typedef struct ebpfMonPublished {
     ebpfMonGoneIoc          restoredIoc[EBPFMON_HEALTH_GONE];
     char     hangCause[80];    /* why a thread hangs, for HANG_CNT; empty: not known. The module waits sets it */
     ebpfMonClientValues     clients;
-    ebpfMonUsageValues      usage;
 } ebpfMonPublished;
 
 /* All functions: any thread. */

@@ -22,8 +22,7 @@
 #include "watch/watchRoom.h"
 
 typedef struct ebpfMonMonitor {
-    ebpfMonSettings     settings;     /* this one and the next do not change while it runs */
-    ebpfMonUsageConf    usageConf;
+    ebpfMonSettings     settings;     /* does not change while it runs */
     /* These have locks of their own, and exist from the registration on. */
     ebpfMonStartState  *state;
     ebpfMonLosses       losses;

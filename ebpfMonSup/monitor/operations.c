@@ -145,27 +145,6 @@ static ebpfMonOpStatus addUsers(void *arg, ebpfMonTextReport *report, const char
     return status;
 }
 
-static ebpfMonOpStatus setUsage(void *arg, const char *file, int megabytes, char *why, size_t size)
-{
-    ebpfMonMonitor *m = arg;
-
-    if (ebpfMonStartStateRefuses(m->state, why, size) ||
-        ebpfMonUsageConfSet(&m->usageConf, file, megabytes, why, size))
-        return ebpfMonOpRefused;
-    return ebpfMonOpDone;
-}
-
-static ebpfMonOpStatus addUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why,
-                                 size_t size)
-{
-    ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
-
-    if (status == ebpfMonOpDone && ebpfMonUsageAddUnused(m->usage, report, days, pattern, why, size))
-        status = ebpfMonOpRefused;
-    return status;
-}
-
 static void publishClients(void *arg)
 {
     ebpfMonMonitor *m = arg;
@@ -206,7 +185,7 @@ void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops)
         .getFilter = getFilterInForce, .setLevel = setLevel, .getLevel = getLevel,
         .setReference = setReference, .resetLost = resetLost, .acknowledgeGone = acknowledgeGone,
         .addIocs = addIocs, .addRecords = addRecords, .addChains = addChains, .addClients = addClients,
-        .addUsers = addUsers, .setUsage = setUsage, .addUnused = addUnused, .publishClients = publishClients,
+        .addUsers = addUsers, .publishClients = publishClients,
         .trace = traceRecord, .addReport = addReport,
     };
 }

@@ -367,7 +367,7 @@ int ebpfMonWiringMake(ebpfMonMonitor *m)
         ebpfMonRingReaderSetNext(m->packetThread, m->eventThread);
     if (m->eventThread && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 && makePublish(m) == 0) {
         ebpfMonGuardedPutsSetSink(ebpfMonRingReaderWake, m->eventThread);
-        m->usage = ebpfMonUsageNew(m->targets, m->put.clients, &m->usageConf);
+        m->usage = ebpfMonUsageNew(m->targets, m->put.clients);
         if (m->usage)
             return 0;
     }

@@ -176,6 +176,30 @@ static void listSearches(const iocshArgBuf *args)
     free(copy);
 }
 
+static void listClients(const iocshArgBuf *args)
+{
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+    char ioc[EBPFMON_PATTERN_SIZE];
+    ebpfMonTextReport *report;
+
+    if (ebpfMonShellReadPattern("ebpfMonClients", args[0].sval, "IOC", ioc))
+        return;
+    report = ebpfMonTextReportNew();
+    ebpfMonShellPrintReport("ebpfMonClients", report, monitor->addClients(monitor->arg, report, ioc), "");
+}
+
+static void listUsers(const iocshArgBuf *args)
+{
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+    char pv[EBPFMON_PATTERN_SIZE];
+    ebpfMonTextReport *report;
+
+    if (ebpfMonShellReadPattern("ebpfMonUsers", args[0].sval, "PV", pv))
+        return;
+    report = ebpfMonTextReportNew();
+    ebpfMonShellPrintReport("ebpfMonUsers", report, monitor->addUsers(monitor->arg, report, pv), "");
+}
+
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonIocs", listIocs, EBPFMON_NO_ARGS,
      "Lists the IOCs seen on this host, and how closely each is watched.\n"},
@@ -197,7 +221,13 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonSearches", listSearches, {{"n", iocshArgInt}},
      "Lists names that clients search and no server has, the clients that search most, and the servers\n"
      "that send beacons, n (20) of each.\n"
-     "Example: ebpfMonSearches 100\n"}
+     "Example: ebpfMonSearches 100\n"},
+    {"ebpfMonClients", listClients, {{"iocPattern", iocshArgString}},
+     "Lists the clients of the CA servers of the IOCs that match, read now from the servers' own lists.\n"
+     "Without a pattern: all. Example: ebpfMonClients \"vac*\"\n"},
+    {"ebpfMonUsers", listUsers, {{"pattern", iocshArgString}},
+     "Lists who is connected now to the PVs that match, and how many subscriptions each has.\n"
+     "Without a pattern: all. Example: ebpfMonUsers \"RING:*\"\n"}
 };
 
 void ebpfMonListShellRegister(void)

@@ -195,12 +195,6 @@ static const ebpfMonPv table[] = {
     {"CLIENT_BYTE_CNTS", ebpfMonGroupClients, userRow, ebpfMonCellCount, USER(bytes), .gaps = 1},
     {"CLIENT_TIMES", ebpfMonGroupClients, userRow, ebpfMonCellTime, USER(since)},
 
-    /* The database of uses. */
-    {"USAGE_STATE", ebpfMonGroupUsage, hostRow, ebpfMonCellInt, HOST(usage.state), 1},
-    {"USAGE_MSG", ebpfMonGroupUsage, hostRow, ebpfMonCellText, HOST(usage.message), 1},
-    {"USAGE_ROW_CNT", ebpfMonGroupUsage, hostRow, ebpfMonCellCount, HOST(usage.rows), 1},
-    {"USAGE_LOST_CNT", ebpfMonGroupUsage, hostRow, ebpfMonCellCount, HOST(usage.lost), 1},
-
     /* Packets, searches and beacons. */
     {"PACKET_STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(packets.state)},
     {"PACKET_RATE", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(packets.rate)},

@@ -7,7 +7,6 @@ static void ebpfMonShellRegistrar(void)
 {
     ebpfMonMonitorShellRegister();
     ebpfMonListShellRegister();
-    ebpfMonUsageShellRegister();
     ebpfMonAccessShellRegister();
     ebpfMonRulesShellRegister();
     ebpfMonLogShellRegister();

@@ -5,8 +5,7 @@
 #define EBPFMON_SHELL_H
 
 void ebpfMonMonitorShellRegister(void); /* start, filter, levels, report */
-void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
-void ebpfMonUsageShellRegister(void);   /* clients, users, unused records */
+void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches, clients */
 void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
 void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
 void ebpfMonLogShellRegister(void);     /* logs */

@@ -17,7 +17,6 @@
 #include "host/tcpSockets.h"
 #include "model/published.h"
 #include "usage/clients.h"
-#include "usage/useStore.h"
 
 /* --- the table --- */
 

@@ -10,6 +10,8 @@
 #include "usage/updateCounts.h"
 #include "watch/target.h"
 
+#define EBPFMON_WATCH_GAP 60 /* s. A shorter time without watching does not count as a gap of what is known of uses */
+
 /* --- the table ---
  *
  * The clients that the CA servers of the watched IOCs had at the last look. Only the looking thread (below)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Who uses which PV. This file makes the modules of the room and connects them. A use is seen in a put, in a packet,
- * or, every ten seconds, in the list of clients of a server. If a file is configured (ebpfMonUsage), uses are kept in
- * it.
+ * or, every ten seconds, in the list of clients of a server. A module may keep them (ebpfMonModules/uses).
  *
  * Any thread may call these functions, except New, Start, Stop and Free, which belong to the thread that starts the
  * monitor. The caller holds no lock.
@@ -15,39 +14,29 @@
 #include "put/putClients.h"
 #include "usage/clients.h"
 #include "usage/pvaClients.h"
-#include "usage/useKeeper.h"
-#include "usage/useNotes.h"
 #include "wire/wireEvent.h"
-
-/* --- where uses are seen ---
- *
- * Makes notes of uses from the places where they are seen: puts, packets, and the lists of clients. No state; any
- * thread, without a lock. If notes are not wanted, these functions do nothing.
- */
-
-/* Notes a finished put, if it was made or may have been made. */
-void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put);
-
-/* Notes a read or a subscription that was seen in a packet. "server": the name of the server. If the channel was
- * opened before the monitor read packets, the event has no name; then the name is looked up in the table, by "iocId"
- * (0: not possible). */
-void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
-                                const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
-
-/* Notes all channels and subscriptions of the last look. Takes the lock of the table. */
-void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table);
-
-/* --- the room --- */
 
 typedef struct ebpfMonUsage ebpfMonUsage;
 
-/* Targets and clients stay the caller's; the configuration is copied. NULL without memory. */
-ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *clients, const ebpfMonUsageConf *conf);
+/* Both arguments stay the caller's. NULL without memory. */
+ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *clients);
 /* No thread may use "usage" any more. NULL does no harm. */
 void ebpfMonUsageFree(ebpfMonUsage *usage);
 
-/* Start and end both threads of the room. Start: 0, or -1 without memory. Stop: 0, or nonzero: a thread does not
- * end. NULL does no harm to Stop. */
+/* Where uses go: the module that keeps them. */
+typedef struct {
+    void (*looked)(void *arg); /* the clients of all servers were read. Looking thread, without a lock */
+    void (*put)(void *arg, const ebpfMonPut *put); /* as ebpfMonUsageAddPut: also one that the filter hides */
+    void (*packet)(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server); /* as …AddPacket */
+    void *arg;
+} ebpfMonUseSink;
+
+/* Copies the sink. From now on looks also count the connections that are not seen. Before the threads start. */
+void ebpfMonUsageSetSink(ebpfMonUsage *usage, const ebpfMonUseSink *sink);
+ebpfMonPutClients *ebpfMonUsageGetPutClients(const ebpfMonUsage *usage);
+
+/* Start and end the thread of the room. Start: 0, or -1 without memory. Stop: 0, or nonzero: the thread does not end.
+ * NULL does no harm to Stop. */
 int ebpfMonUsageStart(ebpfMonUsage *usage);
 int ebpfMonUsageStop(ebpfMonUsage *usage);
 
@@ -85,11 +74,6 @@ void ebpfMonUsageRequestLook(ebpfMonUsage *usage);          /* … and ebpfMonCl
 
 void ebpfMonUsageAddClients(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *iocPattern);
 void ebpfMonUsageAddUsers(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *pvPattern);
-
-/* Adds to the report the records that match and that nobody used for so many days. 0, or -1: "why" says what is
- * wrong. It may take some seconds. */
-int ebpfMonUsageAddUnused(ebpfMonUsage *usage, ebpfMonTextReport *report, double days, const char *recordPattern,
-                          char *why, size_t size);
 
 /* Call this when the patterns of the published clients were changed: publishes the result of the last look again. */
 void ebpfMonUsagePublish(ebpfMonUsage *usage);

@@ -34,6 +34,7 @@ dbLoadRecords "$(TOP)/db/ebpfMonInventory.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonOtlp.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonQueues.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonSubscriptions.db", "P=$(EBPFMON_P)"
+dbLoadRecords "$(TOP)/db/ebpfMonUses.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonWaits.db", "P=$(EBPFMON_P)"
 
 # PVs of single records, for archive and alarm.

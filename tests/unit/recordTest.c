@@ -145,24 +145,6 @@ static ebpfMonOpStatus fakeAddUsers(void *arg, ebpfMonTextReport *report, const 
     return judge(strcmp(pattern, "*") == 0);
 }
 
-static ebpfMonOpStatus fakeSetUsage(void *arg, const char *file, int megabytes, char *why, size_t size)
-{
-    (void)arg;
-    (void)why;
-    (void)size;
-    return judge(strcmp(file, "uses.db") == 0 && megabytes == 0);
-}
-
-static ebpfMonOpStatus fakeAddUnused(void *arg, ebpfMonTextReport *report, double days, const char *pattern, char *why,
-                                     size_t size)
-{
-    (void)arg;
-    (void)why;
-    (void)size;
-    ebpfMonTextReportAdd(report, "# unused\n");
-    return judge(days == 30 && strcmp(pattern, "*") == 0);
-}
-
 static void fakePublishClients(void *arg)
 {
     (void)arg;
@@ -189,7 +171,7 @@ static ebpfMonOpStatus fakeAddReport(void *arg, ebpfMonTextReport *report, int l
 static const ebpfMonMonitorOps fakeOps = {
     NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, NULL,
     fakeSetReference, fakeResetLost, fakeAcknowledgeGone, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers,
-    fakeAddUsers, fakeSetUsage, fakeAddUnused, fakePublishClients, fakeTrace, fakeAddReport
+    fakeAddUsers, fakePublishClients, fakeTrace, fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value". Returns the time that this took, in s, or -1 after the deadline. */

@@ -10,7 +10,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "usage/useStore.h"
+#include "uses/useStore.h"
 
 #define NOW 1700000000
 

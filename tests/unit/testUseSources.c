@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage/usage.h: which puts and packets are uses of a PV, and by whom. */
+/* uses/uses.h: which puts and packets are uses of a PV, and by whom. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "usage/usage.h"
+#include "uses/uses.h"
 
 static ebpfMonUseNotes *notes;
 static ebpfMonClientTable *table; /* it has no IOC */

@@ -1,48 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iocsh commands about who uses which PV. */
+/* The module: its PVs, its commands, its registration. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <cantProceed.h>
+#include <dbDefs.h>
+#include <epicsExport.h>
 #include <errlog.h>
 
-#include "common/textReport.h"
-#include "model/ops.h"
-#include "record/shell.h"
 #include "record/shellCommand.h"
+#include "uses/uses.h"
 
-static void listClients(const iocshArgBuf *args)
+#define VALUE(member) offsetof(ebpfMonUsageValues, member)
+
+/* One per process, because Base calls registrars and commands without a context. */
+static ebpfMonUses *uses;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char ioc[EBPFMON_PATTERN_SIZE];
-    ebpfMonTextReport *report;
-
-    if (ebpfMonShellReadPattern("ebpfMonClients", args[0].sval, "IOC", ioc))
-        return;
-    report = ebpfMonTextReportNew();
-    ebpfMonShellPrintReport("ebpfMonClients", report, monitor->addClients(monitor->arg, report, ioc), "");
+    (void)published;
+    return index ? NULL : ebpfMonUsesGetValues(uses);
 }
 
-static void listUsers(const iocshArgBuf *args)
-{
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char pv[EBPFMON_PATTERN_SIZE];
-    ebpfMonTextReport *report;
+/* In the order of ebpfMonUses.substitutions. */
+static ebpfMonPv pvs[] = {
+    {"USAGE_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
+    {"USAGE_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
+    {"USAGE_ROW_CNT", 0, getValues, ebpfMonCellCount, VALUE(rows), 1},
+    {"USAGE_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), 1},
+};
 
-    if (ebpfMonShellReadPattern("ebpfMonUsers", args[0].sval, "PV", pv))
-        return;
-    report = ebpfMonTextReportNew();
-    ebpfMonShellPrintReport("ebpfMonUsers", report, monitor->addUsers(monitor->arg, report, pv), "");
+static int startModule(void *arg, const ebpfMonModuleCore *core)
+{
+    return ebpfMonUsesStart(arg, core);
 }
+
+static int stopModule(void *arg, double seconds)
+{
+    (void)seconds; /* as the keeper has */
+    return ebpfMonUsesStop(arg);
+}
+
+static ebpfMonModule module = {
+    .name = "uses", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+};
 
 static void setUsage(const iocshArgBuf *args)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     char why[160] = "give a file, such as /var/lib/ebpfmon/uses.db";
     ebpfMonOpStatus status = ebpfMonOpRefused;
 
-    if (ebpfMonShellHasText(args[0].sval))
-        status = monitor->setUsage(monitor->arg, args[0].sval, args[1].ival, why, sizeof(why));
+    if (ebpfMonShellHasText(args[0].sval) &&
+        ebpfMonUsesConfigure(uses, args[0].sval, args[1].ival, why, sizeof(why)) == 0)
+        status = ebpfMonOpDone;
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonUsage", status, why));
 }
 
@@ -61,14 +72,16 @@ static void writeFile(const char *name, const char *text)
 
 static void listUnused(const iocshArgBuf *args)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const char *pattern = ebpfMonShellGetText(args[1].sval, "*");
     char why[256] = "give a number of days";
     ebpfMonOpStatus status = ebpfMonOpRefused;
 
-    if (args[0].dval > 0)
-        status = monitor->addUnused(monitor->arg, report, args[0].dval, pattern, why, sizeof(why));
+    if (args[0].dval > 0 && !module.isStarted)
+        status = ebpfMonOpNotStarted;
+    else if (args[0].dval > 0 &&
+             ebpfMonUsesAddUnused(uses, report, args[0].dval, pattern, why, sizeof(why)) == 0)
+        status = ebpfMonOpDone;
     if (status == ebpfMonOpDone && ebpfMonShellHasText(args[2].sval)) {
         writeFile(args[2].sval, ebpfMonTextReportGetText(report));
         ebpfMonTextReportFree(report);
@@ -78,12 +91,6 @@ static void listUnused(const iocshArgBuf *args)
 }
 
 static const ebpfMonShellCommand commands[] = {
-    {"ebpfMonClients", listClients, {{"iocPattern", iocshArgString}},
-     "Lists the clients of the CA servers of the IOCs that match, read now from the servers' own lists.\n"
-     "Without a pattern: all. Example: ebpfMonClients \"vac*\"\n"},
-    {"ebpfMonUsers", listUsers, {{"pattern", iocshArgString}},
-     "Lists who is connected now to the PVs that match, and how many subscriptions each has.\n"
-     "Without a pattern: all. Example: ebpfMonUsers \"RING:*\"\n"},
     {"ebpfMonUsage", setUsage, {{"file", iocshArgString}, {"megabytes", iocshArgInt}},
      "Keeps in this SQLite file who last read, wrote and subscribed to each PV. The file grows to at most\n"
      "so many megabytes (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfmon/uses.db\n"},
@@ -93,7 +100,14 @@ static const ebpfMonShellCommand commands[] = {
      "Example: ebpfMonUnused 30 \"RING:*\" /tmp/unused.txt\n"}
 };
 
-void ebpfMonUsageShellRegister(void)
+static void ebpfMonUsesRegistrar(void)
 {
+    uses = ebpfMonUsesNew(&module);
+    if (!uses)
+        cantProceed("ebpfMon: no memory for the module uses");
+    module.arg = uses;
+    ebpfMonModuleAdd(&module);
     ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
 }
+
+epicsExportRegistrar(ebpfMonUsesRegistrar);

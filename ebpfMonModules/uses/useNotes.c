@@ -9,7 +9,7 @@
 #include "common/hash.h"
 #include "common/text.h"
 #include "model/put.h"
-#include "usage/useNotes.h"
+#include "uses/useNotes.h"
 
 #define BUCKETS      65536 /* a power of two */
 #define AGAIN_SECONDS 60   /* repeated reads or puts of one client are written once in this time */

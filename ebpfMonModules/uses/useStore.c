@@ -13,7 +13,7 @@
 #include "common/files.h"
 #include "common/shares.h"
 #include "common/text.h"
-#include "usage/useStore.h"
+#include "uses/useStore.h"
 
 #define PAGE_BYTES 4096
 #define BUSY_MS    2000

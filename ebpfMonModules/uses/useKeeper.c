@@ -12,9 +12,8 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
-#include "model/published.h"
-#include "usage/useKeeper.h"
-#include "usage/useStore.h"
+#include "uses/useKeeper.h"
+#include "uses/useStore.h"
 
 #define PERIOD  10.0 /* s */
 #define RETRY   60.0 /* s, after the file could not be written */
@@ -34,7 +33,9 @@ typedef struct {
 } watchedIoc;
 
 struct ebpfMonUseKeeper {
-    ebpfMonTargets   *targets;  /* fixed, as the next three */
+    const ebpfMonModule *module; /* fixed, as the next five */
+    ebpfMonUsageValues *shown;
+    ebpfMonTargets   *targets;
     ebpfMonUseNotes  *notes;
     ebpfMonUsageConf  conf;
     ebpfMonUseKeeperCalls calls;
@@ -73,13 +74,16 @@ int ebpfMonUsageConfSet(ebpfMonUsageConf *conf, const char *file, int megabytes,
     return 0;
 }
 
-ebpfMonUseKeeper *ebpfMonUseKeeperNew(ebpfMonTargets *targets, ebpfMonUseNotes *notes, const ebpfMonUsageConf *conf,
+ebpfMonUseKeeper *ebpfMonUseKeeperNew(const ebpfMonModule *module, ebpfMonUsageValues *shown, ebpfMonTargets *targets,
+                                      ebpfMonUseNotes *notes, const ebpfMonUsageConf *conf,
                                       const ebpfMonUseKeeperCalls *calls)
 {
     ebpfMonUseKeeper *k = calloc(1, sizeof(*k));
 
     if (!k)
         return NULL;
+    k->module = module;
+    k->shown = shown;
     k->targets = targets;
     k->notes = notes;
     k->conf = *conf;
@@ -103,23 +107,19 @@ void ebpfMonUseKeeperFree(ebpfMonUseKeeper *k)
 
 static void publishState(ebpfMonUseKeeper *k, ebpfMonLogState state, const char *message)
 {
-    ebpfMonPublished *published;
     int64_t rows = k->store ? ebpfMonUseStoreCount(k->store) : -1;
     ebpfMonUsageValues values = { .state = state, .lost = ebpfMonUseNotesCountLost(k->notes) };
     int isChanged;
 
     ebpfMonTextCopy(values.message, sizeof(values.message), message);
-    published = ebpfMonPublishedLock();
-    values.rows = rows >= 0 ? rows : published->usage.rows;
-    isChanged = values.state != published->usage.state || values.rows != published->usage.rows ||
-                values.lost != published->usage.lost || strcmp(values.message, published->usage.message) != 0;
-    if (isChanged) {
-        published->usage = values;
-        epicsTimeGetCurrent(&published->time[ebpfMonGroupUsage]);
-    }
-    ebpfMonPublishedUnlock();
+    ebpfMonModuleLock();
+    values.rows = rows >= 0 ? rows : k->shown->rows;
+    isChanged = values.state != k->shown->state || values.rows != k->shown->rows || values.lost != k->shown->lost ||
+                strcmp(values.message, k->shown->message) != 0;
+    *k->shown = values;
+    ebpfMonModuleUnlock();
     if (isChanged)
-        ebpfMonPublishedNotify(ebpfMonGroupUsage);
+        ebpfMonModuleShow(k->module);
 }
 
 static void reportTrouble(ebpfMonUseKeeper *k, const char *why)

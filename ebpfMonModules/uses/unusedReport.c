@@ -12,7 +12,7 @@
 
 #include "common/clock.h"
 #include "usage/iocInventory.h"
-#include "usage/unusedReport.h"
+#include "uses/unusedReport.h"
 
 #define DAY 86400.0
 #define GAPS_SHOWN 20

@@ -9,8 +9,20 @@
 
 #include <stddef.h>
 
-#include "usage/useNotes.h"
+#include "ebpfMonModule.h"
+#include "model/published.h"
+#include "uses/useNotes.h"
 #include "watch/target.h"
+
+#define EBPFMON_NO_USAGE "uses are not kept: ebpfMonUsage begins it"
+
+/* What the PVs show. */
+typedef struct {
+    ebpfMonLogState state;
+    char     message[256];
+    int64_t  rows;       /* uses in the file: each is a PV with a kind of use */
+    uint64_t lost;       /* uses for which there was no room in memory */
+} ebpfMonUsageValues;
 
 #define EBPFMON_USAGE_MEGABYTES 256 /* the default of the largest size of the file */
 
@@ -31,8 +43,10 @@ typedef struct {
     void *arg;
 } ebpfMonUseKeeperCalls;
 
-/* "targets" and "notes" stay the caller's; the rest is copied. NULL without memory. */
-ebpfMonUseKeeper *ebpfMonUseKeeperNew(ebpfMonTargets *targets, ebpfMonUseNotes *notes, const ebpfMonUsageConf *conf,
+/* "conf" and "calls" are copied, and the rest stays the caller's. The keeper's thread writes "shown", under
+ * ebpfMonModuleLock. NULL without memory. */
+ebpfMonUseKeeper *ebpfMonUseKeeperNew(const ebpfMonModule *module, ebpfMonUsageValues *shown, ebpfMonTargets *targets,
+                                      ebpfMonUseNotes *notes, const ebpfMonUsageConf *conf,
                                       const ebpfMonUseKeeperCalls *calls);
 void ebpfMonUseKeeperFree(ebpfMonUseKeeper *keeper); /* the thread has ended. NULL does no harm */
 

@@ -16,7 +16,8 @@
 
 #include <sys/types.h>
 
-#include "usage/useNotes.h"
+#include "usage/clients.h"
+#include "uses/useNotes.h"
 
 #define EBPFMON_WATCHED_LISTS   1 /* the list of its clients was read */
 #define EBPFMON_WATCHED_PUTS    2 /* puts were seen */
@@ -25,8 +26,6 @@
 #define EBPFMON_WATCHED_CONNECTIONS 8 /* each connection to its servers was followed from its first byte on, or is in
                                         * that list. Files of earlier versions do not have this */
 #define EBPFMON_WATCHED_ALL     15
-
-#define EBPFMON_WATCH_GAP 60      /* s. A shorter time without watching does not count as a gap */
 
 #define EBPFMON_STORE_FULL (-2)   /* there is no room */
 #define EBPFMON_STORE_NOBODY (-2) /* no user; -1 is one who is not known */

@@ -5,7 +5,7 @@
 
 #include "common/textReport.h"
 #include "usage/clients.h"
-#include "usage/useStore.h"
+#include "uses/useStore.h"
 
 /* Adds the records of all watched IOCs that match "pattern" and were not used in the last "days". 0, or -1: the file
  * cannot be read, and "why" says why. Takes the locks of table and targets. Any thread; "store" is the caller's, and
