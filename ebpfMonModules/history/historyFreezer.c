@@ -236,6 +236,7 @@ static int writeFile(const ebpfMonHistoryFreezer *f, const char *path, uint64_t 
 static void writePage(const char *base, const char *ending, uint64_t now, ebpfMonHistoryForm form)
 {
     char file[420], path[420], part[440], why[200];
+    int failed;
     const ebpfMonHistoryQuestion q = { .file = file, .from = (int64_t)now - 600000000000ll, .to = (int64_t)now,
                                        .form = form };
     FILE *out;
@@ -246,9 +247,10 @@ static void writePage(const char *base, const char *ending, uint64_t now, ebpfMo
     out = ebpfMonNewFileMake(part);
     if (!out)
         return;
-    ebpfMonHistoryWriteReport(&q, out, why, sizeof(why));
-    if (fclose(out) == 0)
-        rename(part, path);
+    failed = ebpfMonHistoryWriteReport(&q, out, why, sizeof(why));
+    failed |= fclose(out);
+    if (failed || rename(part, path))
+        unlink(part);
 }
 
 /* The packets last: "why" says what is missing. */

@@ -113,8 +113,8 @@ static void keepPuts(const char *where, int most, void (*keep)(const ebpfMonPut 
     char sql[800];
     sqlite3_stmt *row;
 
-    snprintf(sql, sizeof(sql), "SELECT * FROM (SELECT " EBPFMON_HISTORY_COLUMNS ", id FROM rows WHERE %s AND kind = 'put' "
-             "AND time <= ?1 ORDER BY time DESC, id DESC LIMIT %d) ORDER BY time, id", where, most);
+    snprintf(sql, sizeof(sql), "SELECT * FROM (SELECT " EBPFMON_HISTORY_COLUMNS ", id FROM rows WHERE %s "
+             "AND kind = 'put' AND time <= ?1 ORDER BY time DESC, id DESC LIMIT %d) ORDER BY time, id", where, most);
     row = prepare(sql, replay.clock);
     while (row && sqlite3_step(row) == SQLITE_ROW) {
         readPut(row, &put);
@@ -142,8 +142,9 @@ static void forgetPuts(int64_t automatic, int64_t all)
 
 static void showEvents(void)
 {
-    sqlite3_stmt *row = prepare("SELECT * FROM (SELECT time, value, id FROM rows WHERE kind = 'event' AND kind <> 'put' "
-                                "AND time <= ?1 ORDER BY time DESC, id DESC LIMIT 50) ORDER BY time, id", replay.clock);
+    sqlite3_stmt *row = prepare("SELECT * FROM (SELECT time, value, id FROM rows WHERE kind = 'event' "
+                                "AND kind <> 'put' AND time <= ?1 ORDER BY time DESC, id DESC LIMIT 50) "
+                                "ORDER BY time, id", replay.clock);
     unsigned count = 0;
 
     while (row && sqlite3_step(row) == SQLITE_ROW && count < EBPFMON_HEALTH_EVENTS) {
@@ -227,7 +228,8 @@ static void showTime(void)
         return;
     }
     replay.shown = replay.clock;
-    forgetPuts(findNumber("SELECT sum(n) FROM rows WHERE kind = 'put' AND automatic = 1 AND time <= ?1", replay.clock, 0),
+    forgetPuts(findNumber("SELECT sum(n) FROM rows WHERE kind = 'put' AND automatic = 1 AND time <= ?1",
+                          replay.clock, 0),
                findNumber("SELECT sum(n) FROM rows WHERE kind = 'put' AND automatic IN (0, 1) AND time <= ?1",
                           replay.clock, 0));
     keepPuts("automatic = 0", EBPFMON_PUTS_MAX, keepPut);
@@ -277,8 +279,9 @@ static void takeStep(void)
     if (!(steps >= 1 || steps <= -1))
         return;
     dbPutField(&replay.step.address, DBR_LONG, &none, 1);
-    time = steps > 0 ? findNumber("SELECT max(time) " STEPS "> ?1 ORDER BY time LIMIT ?2)", replay.clock, (int64_t)steps) :
-           findNumber("SELECT min(time) " STEPS "< ?1 ORDER BY time DESC LIMIT ?2)", replay.clock, (int64_t)-steps);
+    time = steps > 0 ?
+        findNumber("SELECT max(time) " STEPS "> ?1 ORDER BY time LIMIT ?2)", replay.clock, (int64_t)steps) :
+        findNumber("SELECT min(time) " STEPS "< ?1 ORDER BY time DESC LIMIT ?2)", replay.clock, (int64_t)-steps);
     if (time <= 0) /* there is none */
         return;
     replay.clock = time;
