@@ -414,6 +414,9 @@ struct ebpfMonOwned {
     struct ebpfMonOwner owner;
     struct ebpfMonFirst first; /* zeros: it is older than the monitor, which found it in sock_diag(7) */
     __u32 ended;    /* its number among the connections of its share that have ended; 0: it is open */
+    __u32 upTo;     /* once endedAt is set: TCP sequence number behind the last byte that its server has received, by
+                     * the server's socket if that was closed; else by the client's */
+    __u64 endedAt;  /* monotonic ns when the first of its two sockets was closed; 0: none was */
 };
 
 /* The registers of a thread that are needed to find its callers, on x86-64. */
@@ -448,7 +451,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
-_Static_assert(sizeof(struct ebpfMonOwned) == 36, "ebpfMonOwned");
+_Static_assert(sizeof(struct ebpfMonOwned) == 48, "ebpfMonOwned");
 _Static_assert(sizeof(struct ebpfMonTargetConf) == 144, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");

@@ -5,8 +5,11 @@
  * an element of an LRU table costs ten times as much as the place of an array.
  */
 #include "host/host.bpf.h"
+#include "thread/client.bpf.h"
 
+#define TCP_ESTABLISHED 1
 #define TCP_SYN_SENT    2
+#define TCP_SYN_RECV    3
 #define TCP_CLOSE       7
 #define TCP_LISTEN      10
 
@@ -175,7 +178,20 @@ static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebp
 #endif
 }
 
+#define ACCEPTED_MAX     4096
 #define ENDED_SERVED_MAX 4096
+
+/* Connections of servers that are open, from clients of which "owners" does not tell. Packets that look like one of
+ * these with other numbers are forged. Not of loopback. */
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __uint(max_entries, ACCEPTED_MAX);
+    __type(key, struct ebpfMonPeer);
+    __type(value, struct ebpfMonFirst);
+} accepted SEC(".maps");
+
+/* Nonzero: "accepted" had no room. */
+volatile __u32 acceptedIsFull;
 
 /* What servers had received of connections that have ended, from clients that are not known here. Packets of a
  * connection that is not here, and has no socket, are forged. */
@@ -186,27 +202,46 @@ struct {
     __type(value, struct ebpfMonServed);
 } endedServed SEC(".maps");
 
-/* "own": as if this socket were the client. Loopback is left out: there the client is known (owners), and most
- * connections of a host are there. */
-static __always_inline void keepServed(struct sock *sk, const struct ebpfMonPeer *own)
+/* The connection of a server begins. */
+static __always_inline void noteAccepted(struct sock *sk)
+{
+    struct ebpfMonPeer peer = {};
+    struct ebpfMonFirst first;
+
+    if (!readPeer(sk, &peer) || ebpfMonIsLoopback(peer.addr, peer.addr6) || findOwned(&peer))
+        return;
+    readFirst(sk, &first);
+    if (bpf_map_update_elem(&accepted, &peer, &first, BPF_ANY))
+        acceptedIsFull = 1;
+}
+
+/* The socket of a server is closed. If its client is known, that one's entry keeps what the server has received: most
+ * connections of a host are on loopback. */
+static __always_inline void keepServed(struct sock *sk)
 {
     struct tcp_sock *tcp = (struct tcp_sock *)sk;
-    struct ebpfMonServed served = {};
-    struct ebpfMonPeer peer = *own;
+    struct ebpfMonServed ended = {};
+    struct ebpfMonPeer peer = {};
+    struct ebpfMonOwned *own;
 
-    if (ebpfMonIsLoopback(own->addr, own->addr6) || !BPF_CORE_READ(tcp, bytes_received))
+    if (!readPeer(sk, &peer))
         return;
-    peer.addr = own->saddr;
-    peer.saddr = own->addr;
-    peer.port = own->sport;
-    peer.sport = own->port;
-    __builtin_memcpy(peer.addr6, own->saddr6, sizeof(peer.addr6));
-    __builtin_memcpy(peer.saddr6, own->addr6, sizeof(peer.saddr6));
-    served.upTo = BPF_CORE_READ(tcp, rcv_nxt);
-    served.first.seq[0] = served.upTo - (__u32)BPF_CORE_READ(tcp, bytes_received); /* as readFirst (host.bpf.c) */
-    served.first.seq[1] = BPF_CORE_READ(tcp, snd_una) - (__u32)BPF_CORE_READ(tcp, bytes_acked);
-    served.endedAt = bpf_ktime_get_ns();
-    bpf_map_update_elem(&endedServed, &peer, &served, BPF_ANY);
+    ended.upTo = BPF_CORE_READ(tcp, rcv_nxt);
+    ended.endedAt = bpf_ktime_get_ns();
+    own = findOwned(&peer);
+    if (own) {
+        own->upTo = ended.upTo;
+        if (!own->endedAt)
+            own->endedAt = ended.endedAt;
+        return;
+    }
+    if (ebpfMonIsLoopback(peer.addr, peer.addr6))
+        return;
+    bpf_map_delete_elem(&accepted, &peer);
+    if (!BPF_CORE_READ(tcp, bytes_received))
+        return;
+    readFirst(sk, &ended.first);
+    bpf_map_update_elem(&endedServed, &peer, &ended, BPF_ANY);
 }
 
 /* The socket is closed. skc_num is 0 already if the kernel had chosen the port (tcp_set_state). */
@@ -217,10 +252,15 @@ static __always_inline void endConnection(struct sock *sk)
 
     readConnection(sk, BPF_CORE_READ((struct inet_sock *)sk, inet_sport), &peer);
     seen = bpf_map_lookup_elem(&owners, &peer);
-    if (!seen)
-        keepServed(sk, &peer);
-    else if (!seen->ended)
+    if (!seen) {
+        keepServed(sk);
+    } else if (!seen->ended) {
+        if (!seen->endedAt) {
+            seen->upTo = BPF_CORE_READ((struct tcp_sock *)sk, snd_una);
+            seen->endedAt = bpf_ktime_get_ns();
+        }
         keepEnded(&peer, seen);
+    }
 }
 
 /* The owner of a connection whose ports are known now. Both ends have the first sequence numbers of both
@@ -262,6 +302,8 @@ int ebpfmon_connect(__u64 *ctx)
             endConnect(getAddress(ctx), &nobody);
         else
             beginConnection(sk, getAddress(ctx));
+    } else if (oldstate == TCP_SYN_RECV && newstate == TCP_ESTABLISHED) {
+        noteAccepted(sk);
     } else if (newstate == TCP_CLOSE) {
         endConnection(sk);
     }

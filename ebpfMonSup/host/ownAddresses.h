@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The IPv4 addresses of a network namespace. Any thread. */
+/* The addresses of a network namespace. Any thread. */
 #ifndef EBPFMON_OWNADDRESSES_H
 #define EBPFMON_OWNADDRESSES_H
 
-#include <stdint.h>
 #include <sys/types.h>
+
+#include "ebpfMonEvent.h"
 
 #define EBPFMON_OWN_ADDRESSES_MAX 256
 
-/* Those of the namespace in which process "pid" is (0: we), in network byte order; at most EBPFMON_OWN_ADDRESSES_MAX.
- * Returns their number. Takes some 0.1 ms. */
-unsigned ebpfMonOwnAddressesRead(pid_t pid, uint32_t *addresses);
+typedef struct {
+    unsigned count;
+    uint32_t addr[EBPFMON_OWN_ADDRESSES_MAX]; /* as in struct ebpfMonPeer, as the next one */
+    uint32_t addr6[EBPFMON_OWN_ADDRESSES_MAX][4];
+} ebpfMonOwnAddresses;
+
+/* Those of the namespace in which process "pid" is (0: we). Takes some 0.1 ms. */
+void ebpfMonOwnAddressesRead(pid_t pid, ebpfMonOwnAddresses *own);
+
+int ebpfMonOwnAddressesHave(const ebpfMonOwnAddresses *own, uint32_t addr, const uint32_t addr6[4]);
 
 #endif

@@ -12,6 +12,7 @@
 #include "probe/kernelEvents.h"
 #include "probe/kernelTables.h"
 #include "search/search.h"
+#include "watch/connectionSockets.h"
 #include "watch/packetCost.h"
 #include "watch/packetReader.h"
 
@@ -142,6 +143,15 @@ static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
         return -1;
     user = ebpfMonProcPayer((pid_t)owner.pid); /* 0 if it is gone */
     return user ? user : owner.uid;
+}
+
+static int isReal(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
+{
+    ebpfMonPacketThread *p = arg;
+    const ebpfMonServer *server = ebpfMonServersFind(p->m->put.servers, peer, ebpfMonClockMonotonic());
+    ebpfMonReceived received;
+
+    return ebpfMonConnectionSocketsFind(peer, first, server->pid, &received) && !received.endedAt;
 }
 
 static void onRefused(void *arg, int hasWrongSum)
@@ -301,7 +311,7 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     ebpfMonPacketThread *p = calloc(1, sizeof(*p));
     const ebpfMonPacketReaderSink sink = {
         .event = onWireEvent, .covers = onCovers, .setOwner = ebpfMonKernelSetOwner, .took = onTook,
-        .packet = onPacket, .findUser = findUser, .refused = onRefused,
+        .packet = onPacket, .findUser = findUser, .isReal = isReal, .refused = onRefused,
         .arg = p,
     };
     ebpfMonRingReader *thread;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "access/guard.h"
 #include "common/clock.h"
-#include "host/procNetns.h"
-#include "host/tcpSockets.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "trace/traceText.h"
+#include "watch/connectionSockets.h"
 
 /* --- Calls from the room watch/ --- */
 
@@ -139,35 +138,6 @@ static int isServed(void *arg, const ebpfMonPacketPut *put)
     (void)arg;
     return ebpfMonKernelIsServed(&put->peer, put->first.seq[0] || put->first.seq[1] ? &put->first : NULL,
                                  put->replied ? &put->seq : NULL);
-}
-
-static int findReceived(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
-                        ebpfMonReceived *received)
-{
-    int hasFirst = first->seq[0] || first->seq[1], found;
-    struct ebpfMonPeer inside = *peer;
-    struct ebpfMonServed served;
-    struct ebpfMonOwner owner;
-    uint64_t bytes;
-
-    (void)arg;
-    *received = (ebpfMonReceived){ .isAll = 0 };
-    found = ebpfMonTcpBytesFindReceived(pid, peer, &bytes);
-    if (found) {
-        received->isAll = found > 0 && bytes >= UINT32_MAX; /* not known, or the numbers have wrapped */
-        received->hasFrom = hasFirst;
-        received->from = first->seq[0];
-        received->upTo = first->seq[0] + (uint32_t)bytes;
-        return found;
-    }
-    inside.netns = ebpfMonProcNetns(pid); /* packets to a container are also seen in other namespaces */
-    if (ebpfMonKernelWasServed(&inside, first, &served)) {
-        *received = (ebpfMonReceived){ .hasFrom = 1, .from = served.first.seq[0], .upTo = served.upTo,
-                                       .endedAt = served.endedAt };
-        return 1;
-    }
-    received->isAll = ebpfMonKernelGetOwner(peer, first, &owner) != 0; /* a client of this host */
-    return received->isAll;
 }
 
 static void countForged(void *arg)
@@ -319,7 +289,7 @@ static int makePut(ebpfMonMonitor *m)
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .missedReceive = ebpfMonKernelMissedReceive, .arg = m },
         .packets = { .getFilter = getFilter, .countLost = countLost, .findClientNetns = findClientNetns,
-                     .isServed = isServed, .findReceived = findReceived,
+                     .isServed = isServed, .findReceived = ebpfMonConnectionSocketsFind,
                      .countForged = countForged, .putElsewhere = onPutElsewhere, .arg = m },
         .wakes = { .wake = ebpfMonRingReaderWake, .events = m->eventThread, .packets = m->packetThread },
         .packetPut = onPacketPut, .ownPut = onOwnPut, .arg = m,

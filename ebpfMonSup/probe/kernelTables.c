@@ -28,23 +28,40 @@ static int findOwned(const struct ebpfMonPeer *peer, struct ebpfMonOwned *own)
 }
 
 /* findOwner (bpf/thread/client.bpf.h) does the same, and says what it proves. */
+uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                               struct ebpfMonOwned *own)
+{
+    struct ebpfMonPeer at = *peer;
+    uint32_t netns = peer->netns;
+
+    if (findOwned(peer, own))
+        return netns;
+    at.netns = 0;
+    if (!first || bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.clientNetns), &at, &netns))
+        return 0;
+    at.netns = netns;
+    return findOwned(&at, own) && ebpfMonFirstIsSame(&own->first, first) ? netns : 0;
+}
+
 uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                struct ebpfMonOwner *owner)
 {
-    struct ebpfMonPeer at = *peer;
     struct ebpfMonOwned own;
-    uint32_t netns = peer->netns;
+    uint32_t netns = ebpfMonKernelGetOwned(peer, first, &own);
 
-    if (!findOwned(peer, &own)) {
-        at.netns = 0;
-        if (!first || bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.clientNetns), &at, &netns))
-            return 0;
-        at.netns = netns;
-        if (!findOwned(&at, &own) || !ebpfMonFirstIsSame(&own.first, first))
-            return 0;
-    }
-    *owner = own.owner;
+    if (netns)
+        *owner = own.owner;
     return netns;
+}
+
+int ebpfMonKernelIsAccepted(const struct ebpfMonPeer *peer, struct ebpfMonFirst *first)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.accepted), peer, first) == 0;
+}
+
+int ebpfMonKernelMayMissAccepted(void)
+{
+    return ebpfMonLoaded.skel->bss->acceptedIsFull != 0;
 }
 
 int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, const uint32_t *seq)
@@ -56,11 +73,9 @@ int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFi
            (!seq || ((int32_t)(*seq - served.upTo) < 0 && (!first || (int32_t)(*seq - served.first.seq[0]) >= 0)));
 }
 
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
-                           struct ebpfMonServed *served)
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, struct ebpfMonServed *served)
 {
-    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, served) == 0 &&
-           (!first || !(first->seq[0] || first->seq[1]) || ebpfMonFirstIsSame(first, &served->first));
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, served) == 0;
 }
 
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)

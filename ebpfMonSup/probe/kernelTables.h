@@ -16,17 +16,24 @@
  * Connections, as the kernel part knows them: who opened one, and whether a watched IOC has served it. Any thread.
  */
 
-/* The process that opened a connection. "first": without it (NULL), only a client in namespace peer->netns is found.
- * Returns the namespace of its socket; 0: it is not known. */
+/* What is known of a connection whose client is on this host. "first": without it (NULL), only a client in namespace
+ * peer->netns is found. Returns the namespace of its socket; 0: it is not known. */
+uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                               struct ebpfMonOwned *own);
+/* The same; only the process that opened it. */
 uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                struct ebpfMonOwner *owner);
+/* Nonzero: a socket of a server of this host has this connection, with these first numbers. "peer": with the namespace
+ * of this socket, as for the next two. Not known are loopback, clients of the same namespace, and what is older than
+ * the monitor; others only if ebpfMonKernelMayMissAccepted. */
+int ebpfMonKernelIsAccepted(const struct ebpfMonPeer *peer, struct ebpfMonFirst *first);
+int ebpfMonKernelMayMissAccepted(void);
 /* Nonzero: a watched IOC has received data of this connection. "first": also the first sequence numbers agree (NULL:
  * they are not known). "seq": the data reach beyond this number (NULL: any data). */
 int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, const uint32_t *seq);
-/* Nonzero: a server of this host had received data of this connection, which has ended. "first": NULL or zeros: not
- * known. Connections of the loopback interface are not in the table. */
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
-                           struct ebpfMonServed *served);
+/* Nonzero: a server of this host had received data of this connection, which has ended, from a client that
+ * ebpfMonKernelGetOwned does not know in the same namespace. */
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, struct ebpfMonServed *served);
 /* "peer": with the namespace of the client's socket. 0, or -1: the table has no room. */
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
 

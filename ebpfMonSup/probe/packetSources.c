@@ -26,8 +26,7 @@ typedef struct {
     ebpfMonPackets *packets;
     pid_t    pid;         /* a process in it; 0: ours */
     uint64_t addressesAt; /* monotonic ns when they were read; 0: never */
-    unsigned addressCount;
-    uint32_t address[EBPFMON_OWN_ADDRESSES_MAX];
+    ebpfMonOwnAddresses addresses;
     ebpfMonPacketSources *all;
 } packetSource;
 
@@ -240,20 +239,18 @@ uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *s, uint32_t netns)
     return 0;
 }
 
-int ebpfMonPacketSourcesHasAddress(ebpfMonPacketSources *s, uint32_t netns, uint32_t addr, uint64_t now)
+int ebpfMonPacketSourcesHasSender(ebpfMonPacketSources *s, const struct ebpfMonPeer *sender, uint64_t now)
 {
     for (unsigned i = 0; i < s->count; i++) {
         packetSource *source = &s->source[i];
 
-        if (source->netns != netns)
+        if (source->netns != sender->netns)
             continue;
         if (!source->addressesAt || now - source->addressesAt > ADDRESSES_NS) {
             source->addressesAt = now;
-            source->addressCount = ebpfMonOwnAddressesRead(source->pid, source->address);
+            ebpfMonOwnAddressesRead(source->pid, &source->addresses);
         }
-        for (unsigned k = 0; k < source->addressCount; k++)
-            if (source->address[k] == addr)
-                return 1;
+        return ebpfMonOwnAddressesHave(&source->addresses, sender->saddr, sender->saddr6);
     }
     return 0;
 }

@@ -45,8 +45,8 @@ unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *sources, uint32_t 
 /* Who pays for a namespace that has a source (host/procPayer.h). */
 uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *sources, uint32_t netns);
 
-/* Nonzero: an address of this namespace, which has a source. "now": monotonic ns. */
-int ebpfMonPacketSourcesHasAddress(ebpfMonPacketSources *sources, uint32_t netns, uint32_t addr, uint64_t now);
+/* Nonzero: saddr of "sender" is an address of its namespace, which has a source. "now": monotonic ns. */
+int ebpfMonPacketSourcesHasSender(ebpfMonPacketSources *sources, const struct ebpfMonPeer *sender, uint64_t now);
 
 /* Passes the packets that have come to the sink. *look: of all sources together. */
 void ebpfMonPacketSourcesRead(ebpfMonPacketSources *sources, ebpfMonPacketsLook *look);

@@ -43,7 +43,7 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->canJoin = canJoin;
     e->lastValues = ebpfMonLastValuesNew();
     e->translated = ebpfMonTranslatedNew();
-    e->realCircuits = ebpfMonRealCircuitsNew(calls->findReceived, calls->arg);
+    e->realCircuits = ebpfMonRealCircuitsNew(calls->findReceived);
     if (e->lastValues && e->translated && e->realCircuits)
         return e;
     ebpfMonPacketEventsFree(e);

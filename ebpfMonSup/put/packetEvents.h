@@ -25,7 +25,7 @@ typedef struct {
     /* Nonzero: the IOC has received data of the circuit of this put; and the put itself, if the packets say that it
      * answered. Anybody on the network can send packets that look like a put and its answer. */
     int (*isServed)(void *arg, const ebpfMonPacketPut *put);
-    /* What the kernel knows of the circuit of a put to a server that is not seen inside (realCircuits.h). */
+    /* What sockets of this host tell of the circuit of a put (realCircuits.h). NULL: nothing, and all puts count. */
     ebpfMonFindReceived findReceived;
     /* Counts a put that is not. */
     void (*countForged)(void *arg);

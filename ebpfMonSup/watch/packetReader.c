@@ -102,7 +102,8 @@ static int readSender(const ebpfMonPacket *packet, uint32_t netns, struct ebpfMo
 
     if (ip->version != 4) {
         tcp = (const struct tcphdr *)(packet->ip + sizeof(struct ipv6hdr));
-        if (packet->len < sizeof(struct ipv6hdr) + sizeof(*tcp))
+        if (packet->len < sizeof(struct ipv6hdr) + sizeof(*tcp) ||
+            ((const struct ipv6hdr *)packet->ip)->nexthdr != IPPROTO_TCP)
             return -1;
         *sender = (struct ebpfMonPeer){ .sport = tcp->source, .netns = netns };
         memcpy(sender->saddr6, ((const struct ipv6hdr *)packet->ip)->saddr.s6_addr, sizeof(sender->saddr6));
@@ -119,15 +120,13 @@ static int readSender(const ebpfMonPacket *packet, uint32_t netns, struct ebpfMo
     return 0;
 }
 
-/* Nonzero: no host accepts this packet. */
-static int isRefused(ebpfMonPacketReader *r, uint32_t netns, const ebpfMonPacket *packet)
+/* Nonzero: no host accepts this TCP packet. */
+static int isRefused(ebpfMonPacketReader *r, const ebpfMonPacket *packet, const struct ebpfMonPeer *sender)
 {
-    const struct iphdr *ip = (const struct iphdr *)packet->ip;
     int hasWrongSum = ebpfMonPacketHasWrongSum(packet->ip, packet->len, packet->wireLen);
 
-    if (!hasWrongSum && !(packet->isOutside && packet->len >= sizeof(*ip) && ip->version == 4 &&
-                          ip->protocol == IPPROTO_TCP &&
-                          ebpfMonPacketSourcesHasAddress(r->sources, netns, ip->saddr, ebpfMonClockMonotonic())))
+    if (!hasWrongSum && !(packet->isOutside &&
+                          ebpfMonPacketSourcesHasSender(r->sources, sender, ebpfMonClockMonotonic())))
         return 0;
     r->sink.refused(r->sink.arg, hasWrongSum);
     return 1;
@@ -137,10 +136,11 @@ static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
 {
     struct ebpfMonPeer sender;
     ebpfMonPacketReader *r = arg;
+    int isTcp = !readSender(packet, netns, &sender);
 
-    if (isRefused(r, netns, packet))
+    if (isTcp && isRefused(r, packet, &sender))
         return;
-    if (packet->took && !readSender(packet, netns, &sender))
+    if (packet->took && isTcp)
         r->sink.took(r->sink.arg, &sender, packet->took);
     r->hasBeacon = r->hasOther = 0;
     ebpfMonWirePacket(r->wire, packet->time, netns, packet->ip, packet->len, packet->wireLen);
@@ -159,13 +159,17 @@ static void onOpened(void *arg, pid_t pid, uint32_t netns)
 }
 
 /* Who pays for a circuit, if there are too many: for all that is in a namespace of his own, the user who has made it;
- * otherwise the user of the client, or the client's host. */
-static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer)
+ * otherwise the user of the client, or the client's host. What only packets show is nobody's: anybody can send them. */
+static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
 {
     ebpfMonPacketReader *r = arg;
     uid_t owner = ebpfMonPacketSourcesGetUser(r->sources, peer->netns);
-    int64_t user = owner >= EBPFMON_SYSTEM_USERS ? owner : r->sink.findUser(r->sink.arg, peer);
+    int64_t user = owner;
 
+    if (owner < EBPFMON_SYSTEM_USERS && !r->sink.isReal(r->sink.arg, peer, first))
+        return (ebpfMonWirePayer){ .isNobody = 1 };
+    if (owner < EBPFMON_SYSTEM_USERS)
+        user = r->sink.findUser(r->sink.arg, peer);
     if (user < 0)
         return (ebpfMonWirePayer){ .id = 1ull << 32 | peer->addr };
     return (ebpfMonWirePayer){ .id = (uint64_t)user, .isSystem = user < EBPFMON_SYSTEM_USERS };

@@ -31,6 +31,8 @@ typedef struct {
     /* The user whose socket is the client of this connection, which is in our own namespace or in one that root has
      * made. -1: not known, or on another host. */
     int64_t (*findUser)(void *arg, const struct ebpfMonPeer *peer);
+    /* Nonzero: a socket of this host has this connection now (connectionSockets.h). */
+    int (*isReal)(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first);
     void *arg;              /* of all but setOwner */
 } ebpfMonPacketReaderSink;
 

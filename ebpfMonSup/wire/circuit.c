@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/hash.h"
@@ -25,6 +26,87 @@ int ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b
     return a->addr[0] == b->addr[0] && a->addr[1] == b->addr[1] && a->port[0] == b->port[0]
         && a->port[1] == b->port[1] && a->netns == b->netns && memcmp(a->addr6, b->addr6, sizeof a->addr6) == 0;
 }
+
+/* --- circuits that ended --- */
+
+#define ENDED_PLACES 4096      /* by hash of the key; a power of two */
+#define ENDED_WAYS 4           /* each in one of so many places: that of the one that ended first */
+#define COPY_NS 1000000000ull
+#define LATELY  (1 << 20)      /* bytes before its end that we take for the connection's, if its begin was not seen */
+
+struct ebpfMonEndedCircuits {
+    ebpfMonCircuitKey key;
+    uint64_t time;             /* 0: the place is free */
+    int      isOver;           /* its connection has ended, too */
+    int      known[2], syn[2];
+    uint32_t first[2], next[2]; /* TCP sequence numbers, by side */
+};
+
+ebpfMonEndedCircuits *ebpfMonEndedCircuitsNew(void)
+{
+    return calloc(ENDED_PLACES, sizeof(ebpfMonEndedCircuits));
+}
+
+/* The place of this connection. Otherwise, without "isNew" NULL; else that of another one. */
+static ebpfMonEndedCircuits *findPlace(ebpfMonEndedCircuits *ended, const ebpfMonCircuitKey *k, int isNew)
+{
+    uint64_t addresses = (uint64_t)k->addr[0] << 32 | k->addr[1], ports = (uint32_t)k->port[0] << 16 | k->port[1];
+    unsigned h = (unsigned)(ebpfMonHashInteger(ebpfMonHashInteger(addresses) ^ ports) >> 32);
+    ebpfMonEndedCircuits *oldest = &ended[h % ENDED_PLACES];
+
+    for (unsigned i = 0; i < ENDED_WAYS; i++) {
+        ebpfMonEndedCircuits *e = &ended[(h + i) % ENDED_PLACES];
+
+        if (e->time && ebpfMonCircuitSameKey(&e->key, k))
+            return e;
+        if (e->time < oldest->time)
+            oldest = e;
+    }
+    return isNew ? oldest : NULL;
+}
+
+void ebpfMonEndedCircuitsAdd(ebpfMonEndedCircuits *ended, const ebpfMonCircuit *c, int isOver, uint64_t time)
+{
+    ebpfMonEndedCircuits *e = findPlace(ended, &c->key, 1);
+
+    e->key = c->key;
+    e->time = time;
+    e->isOver = isOver;
+    for (int side = 0; side < 2; side++) {
+        const ebpfMonStream *s = &c->stream[side];
+
+        e->known[side] = s->started;
+        e->syn[side] = s->syn;
+        e->first[side] = s->syn ? s->isn : s->next - LATELY;
+        e->next[side] = s->next;
+    }
+}
+
+int ebpfMonEndedCircuitsHas(ebpfMonEndedCircuits *ended, const ebpfMonCircuitKey *key, int side,
+    const ebpfMonSegment *s, uint64_t time)
+{
+    const ebpfMonEndedCircuits *e = findPlace(ended, key, 0);
+
+    if (!e || !e->isOver || time > e->time + COPY_NS || !e->known[side])
+        return 0;
+    if (s->flags & EBPFMON_TCP_SYN)
+        return e->syn[side] && s->seq == e->first[side];
+    return (int32_t)(s->seq - e->first[side]) >= 0 && (int32_t)(e->next[side] + 1 - s->seq) >= 0; /* and its FIN */
+}
+
+void ebpfMonEndedCircuitsResume(ebpfMonEndedCircuits *ended, ebpfMonCircuit *c, int side, const ebpfMonSegment *s)
+{
+    const ebpfMonEndedCircuits *e = findPlace(ended, &c->key, 0);
+    uint32_t behind = e ? e->next[side] - s->seq : LATELY;
+
+    if (s->flags & EBPFMON_TCP_SYN || behind >= LATELY || !e->known[side] || (int32_t)(s->seq - e->first[side]) < 0)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (e->known[i])
+            ebpfMonStreamResume(&c->stream[i], e->syn[i] ? &e->first[i] : NULL, e->next[i]);
+}
+
+/* --- the table --- */
 
 static ebpfMonCircuitList *getList(ebpfMonCircuit *c)
 {
@@ -101,6 +183,7 @@ static void giveUpOpen(ebpfMonCircuit *c, uint64_t time)
     if (c->phase == ebpfMonCircuitOpen) { /* else it was given up before, which was told */
         c->wire->account.stats.crowded++;
         ebpfMonCircuitEmit(c, &e);
+        ebpfMonEndedCircuitsAdd(c->wire->ended, c, 0, time);
     }
     ebpfMonCircuitEnd(c, time);
 }
@@ -156,6 +239,14 @@ void ebpfMonCircuitPeer(const ebpfMonCircuit *c, int server, struct ebpfMonPeer 
     memcpy(peer->saddr6, c->key.addr6[server], sizeof peer->saddr6);
 }
 
+/* Zeros: its begin was not seen. */
+static struct ebpfMonFirst getFirst(const ebpfMonCircuit *c)
+{
+    if (c->server < 0 || !c->stream[0].syn || !c->stream[1].syn)
+        return (struct ebpfMonFirst){ .seq = { 0 } };
+    return (struct ebpfMonFirst){ { c->stream[!c->server].isn + 1, c->stream[c->server].isn + 1 } };
+}
+
 int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int server, uint64_t time)
 {
     ebpfMonWire *w = c->wire;
@@ -174,7 +265,7 @@ int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int
     c->nextNumber = w->byNumber[c->number & (w->buckets - 1)];
     w->byNumber[c->number & (w->buckets - 1)] = c;
     ebpfMonCircuitPeer(c, server, &c->peer);
-    c->shared = (ebpfMonSharedCircuit){ .peer = &c->peer, .circuit = c };
+    c->shared = (ebpfMonSharedCircuit){ .peer = &c->peer, .first = getFirst(c), .circuit = c };
     ebpfMonCircuitSharesAdd(&w->shares, &c->shared);
     ebpfMonCircuitEmit(c, &e);
     return 1;
@@ -311,8 +402,7 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
         peer.sport = e->peer.sport ? e->peer.sport : peer.sport;
     }
     e->peer = peer;
-    if (c->server >= 0 && c->stream[0].syn && c->stream[1].syn)
-        e->first = (struct ebpfMonFirst){ { c->stream[!c->server].isn + 1, c->stream[c->server].isn + 1 } };
+    e->first = getFirst(c);
     e->circuit = c->number;
     e->stretch = c->server < 0 ? 0 : c->assembly[e->fromServer ? c->server : !c->server].stretch;
     e->protocol = c->protocol->id;

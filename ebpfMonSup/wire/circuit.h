@@ -52,7 +52,6 @@ typedef struct {
 
 typedef struct ebpfMonEndedCircuits ebpfMonEndedCircuits;
 
-
 struct ebpfMonWire {
     ebpfMonMemoryAccount account;
     ebpfMonCircuitList open, others;
@@ -84,5 +83,27 @@ void ebpfMonCircuitEnd(ebpfMonCircuit *circuit, uint64_t time);    /* closes and
                                                                     * stream's sink */
 /* Sets "peer" to its two ends. "server": number of the server's side. */
 void ebpfMonCircuitPeer(const ebpfMonCircuit *circuit, int server, struct ebpfMonPeer *peer);
+
+/* --- circuits that ended ---
+ *
+ * A connection between two network namespaces of a host has a copy of each packet in both. We may read the end in one
+ * namespace before we read anything in the other, so packets of such a connection may still come. And anybody can send
+ * packets of it again later, or end a circuit whose connection goes on.
+ */
+
+/* The caller frees it with free(). NULL: no memory. */
+ebpfMonEndedCircuits *ebpfMonEndedCircuitsNew(void);
+
+/* Notes that "circuit" ended at "time" (ns since 1970). "isOver": because packets showed the end of its connection. */
+void ebpfMonEndedCircuitsAdd(ebpfMonEndedCircuits *ended, const ebpfMonCircuit *circuit, int isOver, uint64_t time);
+
+/* Nonzero: a segment that "side" sent is such a copy. */
+int ebpfMonEndedCircuitsHas(ebpfMonEndedCircuits *ended, const ebpfMonCircuitKey *key, int side,
+    const ebpfMonSegment *segment, uint64_t time);
+
+/* A circuit is met in the middle by this segment. If an ended one with the same ends has shown it already, the circuit
+ * begins where that one ended: bytes of a connection are shown once. */
+void ebpfMonEndedCircuitsResume(ebpfMonEndedCircuits *ended, ebpfMonCircuit *circuit, int side,
+    const ebpfMonSegment *segment);
 
 #endif

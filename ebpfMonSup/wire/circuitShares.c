@@ -28,7 +28,8 @@ static ebpfMonCircuitShare *getShare(ebpfMonCircuitShares *all, const ebpfMonWir
 {
     ebpfMonCircuitShare *s = all->first;
 
-    while (s && (s->payer.id != payer->id || s->payer.isSystem != payer->isSystem))
+    while (s && (s->payer.id != payer->id || s->payer.isSystem != payer->isSystem ||
+                 s->payer.isNobody != payer->isNobody))
         s = s->next;
     if (s)
         return s;
@@ -54,7 +55,7 @@ static void shareNew(ebpfMonCircuitShares *all)
 
         newer = c->newer;
         if (all->findPayer)
-            payer = all->findPayer(all->arg, c->peer);
+            payer = all->findPayer(all->arg, c->peer, &c->first);
         s = getShare(all, &payer);
         if (!s)
             continue;
@@ -87,6 +88,14 @@ static void freeEmpty(ebpfMonCircuitShares *all)
         }
 }
 
+/* Nonzero: "a" must give up one of its circuits before "b". */
+static int isBefore(const ebpfMonCircuitShare *a, const ebpfMonCircuitShare *b)
+{
+    if (a->payer.isNobody != b->payer.isNobody)
+        return a->payer.isNobody;
+    return a->payer.isSystem != b->payer.isSystem ? !a->payer.isSystem : a->count > b->count;
+}
+
 ebpfMonSharedCircuit *ebpfMonCircuitSharesFindVictim(ebpfMonCircuitShares *all)
 {
     const ebpfMonCircuitShare *most = NULL;
@@ -94,7 +103,7 @@ ebpfMonSharedCircuit *ebpfMonCircuitSharesFindVictim(ebpfMonCircuitShares *all)
     freeEmpty(all);
     shareNew(all);
     for (const ebpfMonCircuitShare *s = all->first; s; s = s->next)
-        if (!most || (s->payer.isSystem != most->payer.isSystem ? !s->payer.isSystem : s->count > most->count))
+        if (!most || isBefore(s, most))
             most = s;
     return most ? most->newest : all->unshared.newest;
 }

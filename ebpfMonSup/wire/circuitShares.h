@@ -15,6 +15,7 @@ typedef struct ebpfMonSharedCircuit {
     struct ebpfMonSharedCircuit *older, *newer; /* in the order in which they were opened, of one who pays */
     ebpfMonCircuitShare *share;                 /* NULL: it is not open */
     const struct ebpfMonPeer *peer;
+    struct ebpfMonFirst first;
     void    *circuit;
 } ebpfMonSharedCircuit;
 
@@ -37,7 +38,8 @@ typedef struct {
 void ebpfMonCircuitSharesAdd(ebpfMonCircuitShares *shares, ebpfMonSharedCircuit *c);
 void ebpfMonCircuitSharesRemove(ebpfMonSharedCircuit *c);
 
-/* The circuit that must end to make room: of who has most, the one that was opened last. NULL: none is open. */
+/* The circuit that must end to make room: of those that are nobody's, or else of who has most, the
+ * one that was opened last. NULL: none is open. */
 ebpfMonSharedCircuit *ebpfMonCircuitSharesFindVictim(ebpfMonCircuitShares *shares);
 
 /* When no circuit is open any more. */

@@ -38,6 +38,14 @@ void ebpfMonStreamStart(ebpfMonStream *s, uint32_t isn)
     s->next = isn + 1;
 }
 
+void ebpfMonStreamResume(ebpfMonStream *s, const uint32_t *isn, uint32_t next)
+{
+    if (isn)
+        ebpfMonStreamStart(s, *isn);
+    s->started = 1;
+    s->next = next;
+}
+
 static ebpfMonChunk *removeFirst(ebpfMonStream *s)
 {
     ebpfMonChunk *chunk = s->head;
@@ -195,6 +203,7 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
         if (!s->ackedFar || !isWithin(seq, s->peerAck) || ++s->far < FAR_MAX)
             return;
         s->ackedFar = 0;
+        s->syn = 0; /* perhaps not of this connection */
         ebpfMonStreamClear(s);
         s->next = seq;
         s->fin = 0;

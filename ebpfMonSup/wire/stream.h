@@ -51,6 +51,8 @@ void ebpfMonStreamInit(ebpfMonStream *stream, ebpfMonMemoryAccount *account, con
     ebpfMonCircuit *circuit, int side);
 /* Its SYN was seen, with this sequence number. */
 void ebpfMonStreamStart(ebpfMonStream *stream, uint32_t isn);
+/* It was followed up to "next" before. "isn": that of its SYN; NULL: not seen. */
+void ebpfMonStreamResume(ebpfMonStream *stream, const uint32_t *isn, uint32_t next);
 /* Takes a segment with its data, which it copies if they must wait. */
 void ebpfMonStreamSegment(ebpfMonStream *stream, const ebpfMonSegment *segment, uint64_t time);
 /* The other side has acknowledged all bytes before "ack". */

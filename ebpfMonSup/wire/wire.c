@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "wire/detect.h"
-#include "wire/endedCircuits.h"
 #include "wire/messages.h"
 #include "wire/wire.h"
 
@@ -104,7 +103,7 @@ static ebpfMonCircuit *useAgain(ebpfMonWire *w, ebpfMonCircuit *c, uint64_t time
     }
     if (c->closer < 0 && !(isAnswer && isKnown))
         return NULL;
-    ebpfMonEndedCircuitsAdd(w->ended, c, time);
+    ebpfMonEndedCircuitsAdd(w->ended, c, 1, time);
     ebpfMonCircuitEnd(c, time);
     c = makeCircuit(w, &key, time);
     if (c && isKnown) {
@@ -139,8 +138,11 @@ static ebpfMonCircuit *getCircuit(ebpfMonWire *w, uint64_t time, uint32_t netns,
         if (st->syn ? st->isn != s->seq : st->started)
             return useAgain(w, c, time, s, *side);
     }
-    if (!c && (s->wire || s->flags & EBPFMON_TCP_SYN))
-        c = makeCircuit(w, &key, time);
+    if (c || !(s->wire || s->flags & EBPFMON_TCP_SYN))
+        return c;
+    c = makeCircuit(w, &key, time);
+    if (c)
+        ebpfMonEndedCircuitsResume(w->ended, c, *side, s);
     return c;
 }
 
@@ -200,7 +202,7 @@ static void handleTcp(ebpfMonWire *w, uint64_t time, uint32_t netns, const ebpfM
         tickStreams(c, UINT64_MAX);
     if (s->flags & EBPFMON_TCP_RST || isEnded(c) ||
         (isNear && s->flags & EBPFMON_TCP_FIN && c->phase == ebpfMonCircuitForeign)) {
-        ebpfMonEndedCircuitsAdd(w->ended, c, time);
+        ebpfMonEndedCircuitsAdd(w->ended, c, 1, time);
         ebpfMonCircuitEnd(c, time);
     }
 }

@@ -112,13 +112,17 @@ typedef struct {
 
 typedef void (*ebpfMonWireSink)(void *arg, const ebpfMonWireEvent *event);
 
-/* Who pays for a connection: a number for each, and whether it is a system user. */
+/* Who pays for a connection: a number for each, and whether it is a system user. Connections that no socket proves are
+ * nobody's: all of them together are one's, who gives up first. */
 typedef struct {
     uint64_t id;
     int      isSystem;
+    int      isNobody;
 } ebpfMonWirePayer;
 
-typedef ebpfMonWirePayer (*ebpfMonWireFindPayer)(void *arg, const struct ebpfMonPeer *peer);
+/* "first": as in ebpfMonWireEvent. */
+typedef ebpfMonWirePayer (*ebpfMonWireFindPayer)(void *arg, const struct ebpfMonPeer *peer,
+                                                 const struct ebpfMonFirst *first);
 
 typedef struct {
     unsigned circuits;      /* default 4096 */

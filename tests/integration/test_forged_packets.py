@@ -5,7 +5,10 @@ import json
 import os
 import shlex
 import signal
+import socket
+import struct
 import sys
+import time
 
 import pytest
 from tests.harness import badlink, db, lan, loopback, paths, rawca
@@ -14,6 +17,7 @@ from tests.harness.ioc import OURS
 from tests.harness.process import Process
 from tests.harness.putlog import PutLog, same
 from tests.harness.wait import stays_false, until
+from tests.programs.forge_session import ACK, PSH, RST, SID, Session, checksum, place
 
 DB = db.READY + db.record("ao", "AO")
 QUIET = 4  # s: a put that only packets show is published 2.5 s after its reply
@@ -122,18 +126,30 @@ def mac(end):
     return json.loads(badlink.ip("-n", end, "-j", "link", "show", "eth0"))[0]["address"]
 
 
+def local6(end):
+    """Its own IPv6 address at the bridge, of which the kernel has made sure that it is alone with it."""
+    def find():
+        device, = json.loads(badlink.ip("-n", end, "-j", "-6", "addr", "show", "eth0"))
+        return [a["local"] for a in device["addr_info"] if not a.get("tentative")]
+    return until(find, 10, find)[0]
+
+
 def losses(monitor, reason="packets of no connection"):
     return dict(zip(monitor.list("LOST_REASONS"), monitor.list("LOST_CNTS"))).get(reason, 0)
 
 
-@pytest.mark.parametrize("how, reason", [("checksums", "wrong checksum"), ("", "own address from outside")])
+@pytest.mark.parametrize("how, reason", [("checksums", "wrong checksum"), ("", "own address from outside"),
+                                         ("ipv6", "own address from outside")])
 def test_packets_from_another_host(ioc, net, log, monitor, how, reason):
     """Another host sends both directions of a session, with the address of the IOC's host as the source of one of them. No host accepts
     such packets: it is no put, and no refusal. They are counted."""
     pv, before = ioc.prefix + "AO", losses(monitor, reason)
     mark = len(log.of(pv))
-    sender = there(net.hosts[1], [sys.executable, "-m", "tests.programs.forge_session", "eth0", mac(net.hosts[0]), f"{ioc.address}:{ioc.port}",
-                                  "192.0.2.60:40200", pv, "root", "console", 551, -552], {**os.environ, "FORGE": how})
+    ends = [f"{ioc.address}:{ioc.port}", "192.0.2.60:40200"]
+    if how == "ipv6":
+        ends = [f"{local6(net.hosts[0])}:{ioc.port}", "fe80::60:40200"]
+    sender = there(net.hosts[1], [sys.executable, "-m", "tests.programs.forge_session", "eth0", mac(net.hosts[0]), *ends, pv, "root",
+                                  "console", 551, -552], {**os.environ, "FORGE": how})
     sender.wait(20)
     assert "done" in sender.lines, sender.output()
     until(lambda: losses(monitor, reason) >= before + 5, 10, lambda: f"{monitor.losses()}, {log.of(pv)[mark:]}")
@@ -242,3 +258,219 @@ def test_no_name_is_lent(ioc, net, log, twin):
     line, = log.next(1, pv, mark)
     assert same(line["value"], 41.0) and line["peer"] == client and line["seen"] == "both", line
     assert "pid" not in line and "real_user" not in line, line
+
+
+
+class Replay:
+    """Takes the packets of connections to a server at the bridge, to send them again."""
+
+    def __init__(self, interface, port):
+        self.port = port
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))  # ETH_P_ALL
+        self.socket.bind((interface, 0))
+        self.socket.settimeout(0.3)
+        self.frames = []
+
+    def read(self):
+        try:
+            while frame := self.socket.recv(65536):
+                if frame[12:14] == b"\x08\x00" and frame[23] == 6 and self.port in struct.unpack_from(">HH", frame, 34):
+                    self.frames.append(frame)
+        except TimeoutError:
+            pass
+
+    def again(self, value=None, ahead=0):
+        """All with data, perhaps with another value, and with numbers of the client that are so much further."""
+        for frame in self.frames:
+            tcp, toServer = bytearray(frame[34:]), struct.unpack_from(">H", frame, 36)[0] == self.port
+            data, at = (tcp[12] >> 4) * 4, 4 if toServer else 8
+            if len(tcp) == data:
+                continue
+            struct.pack_into(">I", tcp, at, (struct.unpack_from(">I", tcp, at)[0] + ahead) % (1 << 32))
+            if value and toServer and len(tcp) == data + 24:  # one write
+                tcp[-8:] = struct.pack(">d", value)
+            # as if a network card were to compute it: else the host would answer, which ends what the monitor follows
+            tcp[16:18] = struct.pack(">H", checksum(frame[26:34] + struct.pack(">BBH", 0, 6, len(tcp))) ^ 0xffff)
+            self.socket.send(frame[:34] + tcp)
+
+
+@pytest.mark.parametrize("host", [0, 1, None], ids=["packets read", "packets not read", "loopback"])
+def test_packets_after_the_end(net, log, monitor, host):
+    """A client of a server that is no IOC ends. Somebody sends its packets again, with other values, and with numbers that come next:
+    its socket has not received that. Packets are read in the namespace of the server, or only outside of it; or at loopback."""
+    pv, port = f"S{os.getpid()}:END{host}", loopback.take_port()
+    address = "127.0.0.1" if host is None else net.address(net.hosts[host])
+    argv = [sys.executable, "-u", "-m", "tests.programs.raw_server", address, str(port)]
+    environ = {**os.environ, "IOC": OURS.replace("*", f"raw{host}")}
+    process = Process(argv, environ, cwd=paths.TOP) if host is None else there(net.hosts[host], argv, environ)
+    process.wait_line("listens")
+    replay = Replay("lo" if host is None else net.bridge, port)
+    client = rawca.RawCa(port, addr=address)
+    sid = client.sid(pv)
+    for value in 71.0, 72.0:
+        client.send(rawca.write(sid, rawca.DOUBLE, [value]))
+        log.next(1, pv, int(value) - 71)
+    client.close()
+    replay.read()
+    before = losses(monitor)
+
+    def again():
+        replay.again()
+        replay.again(73.0)
+        replay.again(74.0, 200)
+        return len(log.all()) > mark
+
+    mark = len(log.all())
+    assert stays_false(again, QUIET), log.all()[mark:]
+    assert losses(monitor) > before
+    process.kill()
+    loopback.give_port(port)
+
+
+class Attack:
+    """Somebody who sees all packets of a connection, and writes packets of it that its ends do not get."""
+
+    def __init__(self, net, host, client, server):
+        self.forged = Session(net.bridge + "abc"[host], place(server), place(client), bytes.fromhex("020000000077"))
+        self.replay = Replay(net.bridge, place(server)[1])
+
+    def next(self, end):
+        """The number that comes next from this end: 0 is the client."""
+        self.replay.read()
+        numbers = [self.forged.next[end]]
+        for frame in self.replay.frames:
+            tcp = frame[34:]
+            if struct.unpack_from(">H", tcp)[0] == self.forged.ends[end][1] and frame[:6] != self.forged.ether[:6]:
+                size = struct.unpack_from(">H", frame, 16)[0] - 20 - (tcp[12] >> 4) * 4
+                numbers.append((struct.unpack_from(">I", tcp, 4)[0] + size) % (1 << 32))
+        return numbers[-1]
+
+    def reset(self):
+        self.begin()
+        self.forged.send(0, RST)
+
+    def finish(self):
+        self.begin()
+        self.forged.close()
+
+    def begin(self):
+        self.forged.next = [self.next(0), self.next(1)]
+
+    def session(self):
+        """Ends it, and makes another one with other numbers, which puts."""
+        self.finish()
+        self.forged.next = [77777, 88888]
+        self.forged.open()
+        self.forged.send(1, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR))
+        self.forged.send(0, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR) + rawca.message(rawca.USER, b"root\0") +
+                         3 * rawca.write(SID, rawca.DOUBLE, [666.0]))
+
+    def far(self):
+        """Numbers far away, which the other end acknowledges."""
+        self.begin()
+        self.forged.next[0] = (self.forged.next[0] + (1 << 30)) % (1 << 32)
+        for _ in range(8):
+            self.forged.send(0, ACK | PSH, 3 * rawca.write(SID, rawca.DOUBLE, [667.0]))
+            self.forged.send(1, ACK)
+
+
+@pytest.fixture(params=["ioc", "other"])
+def attacked(request, net, ioc):
+    """A watched IOC, or a server that is no IOC: host, address and port, PV."""
+    if request.param == "ioc":
+        yield 0, f"{ioc.address}:{ioc.port}", ioc.prefix + "AO"
+        return
+    end, port = net.hosts[1], loopback.take_port()
+    process = there(end, [sys.executable, "-u", "-m", "tests.programs.raw_server", net.address(end), str(port)],
+                    {**os.environ, "IOC": OURS.replace("*", "attacked")})
+    process.wait_line("listens")
+    yield 1, f"{net.address(end)}:{port}", f"S{os.getpid()}:ATTACKED"
+    process.kill()
+    loopback.give_port(port)
+
+
+@pytest.mark.parametrize("how", ["reset", "finish", "session", "far"])
+def test_attacked_connection(net, log, attacked, how):
+    """Somebody ends what is known of an open connection, and sends its packets again: no put is shown that was not made, or again.
+    The next ones are shown; of a server that is no IOC not if he has begun another connection with the same ends."""
+    host, server, pv = attacked
+    client = rawca.RawCa(place(server)[1], addr=place(server)[0])
+    attack = Attack(net, host, client.address, server)
+    sid = client.sid(pv)
+
+    def lines():
+        return [o for o in log.all() if o.get("server") == server and o["peer"] == client.address]
+
+    for value in 91.0, 92.0:
+        client.send(rawca.write(sid, rawca.DOUBLE, [value]))
+        until(lambda: lines() and float(lines()[-1]["value"]) == value, 10, lines)
+    getattr(attack, how)()
+
+    def again():
+        attack.replay.again()
+        attack.replay.again(73.0)
+        return len(lines()) > 2
+
+    assert stays_false(again, QUIET), lines()
+    for value in range(200, 220):
+        client.send(rawca.write(sid, rawca.DOUBLE, [float(value)]))
+        time.sleep(0.01)  # each one in a packet
+    until(lambda: (host == 1 and how == "session") or lines()[-1]["value"] == "219", 10, lines)
+    if host == 0:  # what an IOC did not make is shown 2.5 s after a later put
+        assert stays_false(lambda: len(lines()) > 22, QUIET), lines()
+    values = [float(o["value"]) for o in lines()]
+    assert values[:2] == [91, 92] and values[2:] == sorted(set(values[2:])) and set(values[2:]) <= set(range(200, 220)), values
+    assert host == 1 or len(values) == 22, values
+    client.close()
+
+
+@pytest.mark.parametrize("host", [1, None], ids=["packets not read", "loopback"])
+def test_short_connections(net, log, monitor, host):
+    """Clients of a server that is no IOC end as soon as they have put, some of them by a reset: each put counts."""
+    pv, port = f"S{os.getpid()}:SHORT{host}", loopback.take_port()
+    address = "127.0.0.1" if host is None else net.address(net.hosts[host])
+    argv = [sys.executable, "-u", "-m", "tests.programs.raw_server", address, str(port)]
+    environ = {**os.environ, "IOC": OURS.replace("*", f"short{host}")}
+    process = Process(argv, environ, cwd=paths.TOP) if host is None else there(net.hosts[host], argv, environ)
+    process.wait_line("listens")
+    for value in range(100):
+        client = rawca.RawCa(port, addr=address)
+        sid = client.sid(pv)
+        if value % 2:
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.send(rawca.write(sid, rawca.DOUBLE, [float(value)]))
+        client.close()
+    lines = log.next(100, pv, 0)
+    assert sorted(float(o["value"]) for o in lines) == list(range(100)), lines
+    assert all(o["pid"] == str(os.getpid()) for o in lines), lines
+    process.kill()
+    loopback.give_port(port)
+
+
+def test_crowd_of_forged_connections(net, log, monitor):
+    """Somebody forges both ends of more connections than are followed, with the address of a client. Its own connection, which begins
+    later, keeps the name of the PV and its user."""
+    end, pv, port = net.hosts[1], f"S{os.getpid()}:CROWD", loopback.take_port()
+    server = there(end, [sys.executable, "-u", "-m", "tests.programs.raw_server", net.address(end), str(port)],
+                   {**os.environ, "IOC": OURS.replace("*", "rawcrowd")})
+    server.wait_line("listens")
+    forger = Process([sys.executable, "-u", "-m", "tests.programs.forge_many", net.bridge + "b", "02:00:00:00:00:77",
+                      f"{net.address(end)}:{port}", net.address(net.hosts[2]), pv], dict(os.environ), cwd=paths.TOP)
+    clients = []
+    try:
+        for count in 4200, 400:
+            forger.send(str(count))
+            forger.wait_line("done", 60)
+            clients.append(there(net.hosts[2], [sys.executable, "-m", "tests.programs.put_lines", net.address(end), port, pv]))
+            clients[-1].wait_line("ready")
+        forger.send("400")
+        forger.wait_line("done", 60)
+        until(lambda: losses(monitor, "too many connections") > 500, 20, monitor.losses)
+        for i, client in enumerate(clients):
+            client.send(str(83 + i))
+            line, = log.next(1, pv, i)
+            assert float(line["value"]) == 83 + i and line["pid"] == str(client.pid) and line["result"] == "ok", line
+    finally:
+        for process in [*clients, forger, server]:
+            process.kill()
+        loopback.give_port(port)

@@ -150,6 +150,6 @@ def test_server_without_base(new_monitor, tmp_path, nat, box, far):
         lines = settled(lambda: log.of(server.prefix), 15, quiet=3)
         assert [o["value"] for o in lines] == ["21.5", "22.5"], lines
         assert all(o["peer"].startswith(f"{CLIENT}:") and o["server"] == f"{SERVER}:{server.port + 1000}" and
-                   o["published"] == f"{PUBLISHED}:{server.port + 1000}" for o in lines), lines
+                   o["published"] == f"{PUBLISHED}:{server.port + 1000}" for o in lines), str(lines)
     finally:
         server.discard()

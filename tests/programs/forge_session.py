@@ -3,6 +3,8 @@
 
     forge_session INTERFACE MAC SERVER:PORT CLIENT:PORT PV USER HOST VALUE...
 
+Both addresses may be IPv6.
+
 For each value a write-notify and its reply; for a negative one it says that the put is refused. With a MAC address of zeros the
 interface is lo. FORGE=checksums in the environment: all TCP checksums are wrong, so no host takes these packets."""
 import os
@@ -32,21 +34,29 @@ class Session:
     def __init__(self, interface, server, client, destination=bytes(6)):
         self.ends = [client, server]
         self.next = [1000, 90000]
+        self.pause = 0.005  # s; as a real session: the other end answers later
         self.wrong = os.environ.get("FORGE") == "checksums"
-        self.ether = destination + b"\2\0\0\0\0\1" + struct.pack(">H", 0x0800)  # a bridge drops frames from zeros
+        self.family = socket.AF_INET6 if ":" in client[0] else socket.AF_INET
+        kind = 0x0800 if self.family == socket.AF_INET else 0x86dd
+        self.ether = destination + b"\2\0\0\0\0\1" + struct.pack(">H", kind)  # a bridge drops frames from zeros
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
         self.socket.bind((interface, 0x0800))
 
     def send(self, end, flags, data=b""):
         (source, sport), (target, port) = self.ends[end], self.ends[1 - end]
-        addresses = socket.inet_aton(source) + socket.inet_aton(target)
+        addresses = socket.inet_pton(self.family, source) + socket.inet_pton(self.family, target)
         tcp = struct.pack(">HHIIBBHHH", sport, port, self.next[end], self.next[1 - end] if flags & ACK else 0, 5 << 4, flags, 65535,
                           0, 0) + data
         tcp = tcp[:16] + struct.pack(">H", checksum(addresses + struct.pack(">BBH", 0, 6, len(tcp)) + tcp) ^ self.wrong) + tcp[18:]
-        ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0x4000, 64, 6, 0) + addresses
-        self.socket.send(self.ether + ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:] + tcp)
+        if self.family == socket.AF_INET6:
+            ip = struct.pack(">IHBB", 6 << 28, len(tcp), 6, 64) + addresses
+        else:
+            ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(tcp), 1, 0x4000, 64, 6, 0) + addresses
+            ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
+        self.socket.send(self.ether + ip + tcp)
         self.next[end] = (self.next[end] + len(data) + (1 if flags & (SYN | FIN) else 0)) % (1 << 32)
-        time.sleep(0.005)  # as a real session: the other end answers later
+        if self.pause:
+            time.sleep(self.pause)
 
     def open(self):
         self.send(0, SYN)
@@ -59,7 +69,7 @@ class Session:
 
 
 def place(text):
-    address, port = text.split(":")
+    address, port = text.rsplit(":", 1)
     return address, int(port)
 
 

@@ -79,6 +79,12 @@ static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
     return -1;
 }
 
+static int isReal(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
+{
+    (void)arg; (void)peer; (void)first;
+    return 1;
+}
+
 static void onTook(void *arg, const struct ebpfMonPeer *sender, uint64_t ns)
 {
     (void)arg;
@@ -242,7 +248,7 @@ static void testBeacons(void)
 MAIN(testPacketReader)
 {
     const ebpfMonPacketReaderSink sink = { .event = onEvent, .covers = onCovers, .setOwner = setOwner, .took = onTook,
-                                           .findUser = findUser, .refused = onRefused };
+                                           .findUser = findUser, .isReal = isReal, .refused = onRefused };
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     int talk;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put/realCircuits.h: which puts the kernel's sockets prove. */
+/* put/realCircuits.h: which puts the sockets of this host prove. */
 #include <unistd.h>
 
 #include <epicsUnitTest.h>
@@ -7,85 +7,115 @@
 
 #include "put/realCircuits.h"
 
-#define FIRST 1000u /* sequence numbers */
+#define FIRST 0xffffffc0u /* sequence numbers wrap after 64 bytes */
 
-static int known, isAllReal;
-static uint32_t upTo;
-static uint64_t endedAt;
+static int known = 1;
+static ebpfMonReceived received;
 static unsigned asked;
 
-static int find(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
-                ebpfMonReceived *received)
+static int find(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid, ebpfMonReceived *found)
 {
-    (void)arg; (void)peer; (void)pid;
+    (void)peer; (void)first; (void)pid;
     asked++;
-    *received = (ebpfMonReceived){ .isAll = isAllReal, .hasFrom = 1, .from = first->seq[0], .upTo = upTo,
-                                   .endedAt = endedAt };
+    *found = received;
     return known;
 }
 
-static void setKnown(int is, uint32_t to)
+/* The kernel has received so many bytes since its first number. */
+static void setReceived(uint32_t first, uint32_t bytes, uint64_t endedAt)
 {
-    known = is;
-    upTo = to;
+    known = 1;
+    received = (ebpfMonReceived){ .first = { { first, 1 } }, .hasUpTo = 1, .upTo = first + bytes, .window = bytes,
+                                  .endedAt = endedAt };
 }
 
-static void note(ebpfMonRealCircuits *real, uint64_t circuit)
+/* A put of 10 bytes from this number on. */
+static int has(ebpfMonRealCircuits *real, uint16_t port, uint64_t circuit, uint32_t first, uint32_t seq)
 {
-    const struct ebpfMonPeer peer = { .addr = 1 };
-    const struct ebpfMonFirst first = { { FIRST, 1 } };
-
-    ebpfMonRealCircuitsNote(real, circuit, &peer, &first, getpid());
-}
-
-static int has(ebpfMonRealCircuits *real, uint64_t circuit, uint32_t end)
-{
-    const ebpfMonPacketPut put = { .circuit = circuit, .first = { { FIRST, 1 } }, .end = end, .pid = getpid(),
+    const ebpfMonPacketPut put = { .peer = { .addr = 1, .port = port }, .circuit = circuit,
+                                   .first = { { first, !!first } }, .seq = seq, .end = seq + 10, .pid = getpid(),
                                    .at = 50000000 };
 
     return ebpfMonRealCircuitsHas(real, &put);
 }
 
+static void note(ebpfMonRealCircuits *real, uint16_t port, uint64_t circuit, uint32_t seq)
+{
+    const struct ebpfMonPeer peer = { .addr = 1, .port = port };
+    const struct ebpfMonFirst first = { { seq, !!seq } };
+
+    ebpfMonRealCircuitsNote(real, circuit, &peer, &first, getpid());
+}
+
+static void testOpen(ebpfMonRealCircuits *real)
+{
+    known = 0;
+    testOk(!has(real, 1, 1, FIRST, FIRST + 10), "no socket has this connection");
+    setReceived(FIRST, 100, 0);
+    testOk(has(real, 1, 1, FIRST, FIRST + 10), "now one has");
+    asked = 0;
+    testOk(has(real, 1, 1, FIRST, FIRST + 90) && asked == 0, "what is known is not asked again; numbers wrap");
+    testOk(!has(real, 1, 1, FIRST, FIRST + 91) && asked == 1, "its last byte was not received");
+    setReceived(FIRST, 200, 0);
+    testOk(has(real, 1, 1, FIRST, FIRST + 91), "now it was");
+    testOk(!has(real, 1, 1, FIRST, FIRST - 11) && !has(real, 1, 1, FIRST, FIRST + 0x80000000u),
+           "before its first byte, and far away");
+    testOk(!has(real, 1, 1, FIRST + 1, FIRST + 10), "other first numbers");
+    known = 0;
+    testOk(has(real, 1, 1, FIRST, FIRST + 180) && !has(real, 1, 1, FIRST, FIRST + 200),
+           "nothing is known of its end: what was known before counts");
+    received = (ebpfMonReceived){ .hasUpTo = 0 };
+    known = 1;
+    testOk(has(real, 2, 2, 0, 12345), "nobody tells how much was received");
+}
+
+static void testEnded(ebpfMonRealCircuits *real)
+{
+    setReceived(FIRST, 100, 10000000);
+    note(real, 3, 3, FIRST);
+    testOk(!has(real, 3, 3, FIRST, FIRST + 50), "a packet that came when its socket was closed");
+    setReceived(FIRST, 100, 60000000);
+    testOk(has(real, 3, 3, FIRST, FIRST + 50), "it was not");
+}
+
+static void testAgain(ebpfMonRealCircuits *real)
+{
+    setReceived(FIRST, 100, 0);
+    note(real, 4, 10, FIRST);
+    testOk1(has(real, 4, 10, FIRST, FIRST + 20) && has(real, 4, 10, FIRST, FIRST + 80));
+    setReceived(FIRST, 200, 0);
+    testOk(!has(real, 4, 11, 0, FIRST + 80) && !has(real, 4, 11, 0, FIRST + 20),
+           "another circuit of the same connection shows them again");
+    testOk(has(real, 4, 11, 0, FIRST + 100), "and one that was not received then");
+    testOk(has(real, 4, 10, FIRST, FIRST + 85), "a put of the first circuit, which waited");
+    setReceived(5000, 30, 0);
+    note(real, 4, 12, 5000);
+    testOk(has(real, 4, 12, 5000, 5010), "another connection from the same port");
+}
+
+/* Forged connections do not displace what is known of a real one. */
+static void testFlood(ebpfMonRealCircuits *real)
+{
+    setReceived(FIRST, 100, 0);
+    testOk1(has(real, 5, 20, FIRST, FIRST + 20));
+    known = 0;
+    for (unsigned i = 0; i < 60000; i++)
+        has(real, (uint16_t)(1000 + i), 100 + i, 7, 8);
+    setReceived(FIRST, 200, 0);
+    testOk(!has(real, 5, 100000, 0, FIRST + 20), "60000 forged connections later it is still known");
+}
+
 MAIN(testRealCircuits)
 {
-    ebpfMonRealCircuits *real = ebpfMonRealCircuitsNew(find, NULL), *blind = ebpfMonRealCircuitsNew(NULL, NULL);
+    ebpfMonRealCircuits *real = ebpfMonRealCircuitsNew(find), *blind = ebpfMonRealCircuitsNew(NULL);
     const ebpfMonPacketPut elsewhere = { .circuit = 3 };
 
-    testPlan(14);
-    note(real, 1);
-    setKnown(1, FIRST + 100);
-    testOk(!has(real, 1, FIRST + 50), "there was no such connection when the packet came");
-    note(real, 2);
-    asked = 0;
-    testOk(has(real, 2, FIRST + 100) && asked == 0, "the server has received it, which was known already");
-    testOk(!has(real, 2, FIRST + 101) && asked == 1, "it has not received this");
-    setKnown(1, FIRST + 200);
-    testOk(has(real, 2, FIRST + 101) && asked == 2, "now it has");
-    setKnown(0, 0);
-    testOk(has(real, 2, FIRST + 300), "the connection has ended since");
-    setKnown(-1, 0);
-    testOk(has(real, 4, FIRST + 1), "the kernel does not tell");
-    setKnown(0, 0);
-    testOk(!has(real, 5, FIRST + 1), "no packet of it was noted");
-    isAllReal = 1;
-    setKnown(1, 0);
-    note(real, 6);
-    testOk(has(real, 6, FIRST + 1), "its client is on this host");
-    asked = 0;
-    testOk(ebpfMonRealCircuitsHas(real, &elsewhere) && asked == 0, "a server elsewhere is not asked for");
-    isAllReal = 0;
-    setKnown(1, 0xffffffff);
-    note(real, 7);
-    testOk(has(real, 7, 0xfffffff0) && !has(real, 7, 5), "sequence numbers wrap");
-    setKnown(1, FIRST + 100);
-    note(real, 8);
-    testOk(!has(real, 8, FIRST - 1) && !has(real, 8, FIRST + 0x80000000), "before its first byte, and far away");
-    endedAt = 10000000;
-    note(real, 9);
-    testOk(!has(real, 9, FIRST + 50), "a packet that came when its socket was closed");
-    endedAt = 60000000;
-    testOk(has(real, 9, FIRST + 50), "it was not");
-    testOk1(has(blind, 1, 1));
+    testPlan(19);
+    testOpen(real);
+    testEnded(real);
+    testAgain(real);
+    testFlood(real);
+    testOk(has(blind, 1, 1, 1, 1) && ebpfMonRealCircuitsHas(real, &elsewhere), "nobody can tell");
     ebpfMonRealCircuitsFree(real);
     ebpfMonRealCircuitsFree(blind);
     return testDone();

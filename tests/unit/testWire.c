@@ -140,6 +140,54 @@ static void testEnded(void)
     logClear(&log);
 }
 
+/* Anybody can send packets of a connection again, whenever he likes. Its numbers wrap. "isOver": it ended; else there
+ * was no room for it. */
+static void testRepeated(int isOver)
+{
+    ebpfMonWireLimits limits = { .circuits = 3 };
+    eventLog log = { .quiet = 1 };
+    ebpfMonWire *w = ebpfMonWireNew(&limits, logEvent, &log);
+    talk k = talkNew(45000, 5064), begun;
+    bytes b = { 0 };
+
+    k.seq[0] = 0u - 100;
+    shake(w, &k);
+    begun = k;
+    for (unsigned i = 0; i < 8; i++)
+        put(&b, 7, i, i);
+    say(w, &k, 0, b.p, b.len);
+    say(w, &k, 1, "", 1); /* one that was answered is no single packet with any addresses */
+    if (isOver)
+        bye(w, &k);
+    for (uint16_t i = 0; i < 6 && !isOver; i++) {
+        talk other = talkNew((uint16_t)(45001 + i), 5064);
+
+        shake(w, &other);
+        say(w, &other, 1, b.p, 8);
+        say(w, &other, 0, b.p, b.len);
+    }
+    testOk1(log.count[ebpfMonWireCrowded] == (isOver ? 0 : 4));
+    log.count[ebpfMonWirePut] = 0;
+    begun.time += 60000 * MS;
+    k.time = begun.time;
+    for (unsigned i = 0; i < 5; i++) {
+        talk again = begun;
+
+        again.time += i * 5000 * MS;
+        say(w, &again, 0, b.p, b.len);
+    }
+    testOk(log.count[ebpfMonWirePut] == 0, "packets of a connection that %s come again",
+           isOver ? "has ended" : "was given up");
+    if (!isOver) {
+        say(w, &k, 0, b.p, b.len);
+        testOk(log.count[ebpfMonWirePut] == 8 && log.last[ebpfMonWirePut].first.seq[0] == begun.seq[0],
+               "it is followed where it goes on");
+    }
+    bytesFree(&b);
+    ebpfMonWireFree(w);
+    logClear(&log);
+}
+
 static void testNameServer(void)
 {
     static const uint8_t request[] = { 0xca, 2, 0x80, 3, 0, 0, 0, 40,
@@ -339,12 +387,15 @@ static void testSums6(void)
     testOk(ebpfMonPacketHasWrongSum(p, sizeof p, sizeof p), "IPv6: wrong");
 }
 
-/* A client port decides who pays: 20000 to 20003 one user, 20100 and more another one, 30000 and more a system user. */
-static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer)
+/* A client port decides who pays: 20000 to 20003 one user, 20100 and more another one, 30000 and more a system user,
+ * below 20000 nobody. The begin of all these connections is seen. */
+static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
 {
     unsigned *asked = arg;
 
-    ++*asked;
+    *asked += first->seq[0] && first->seq[1];
+    if (ntohs(peer->port) < 20000)
+        return (ebpfMonWirePayer){ .isNobody = 1 };
     return (ebpfMonWirePayer){ .id = ntohs(peer->port) / 100, .isSystem = ntohs(peer->port) >= 30000 };
 }
 
@@ -393,6 +444,9 @@ static void testShares(const turn *t, unsigned n)
            "what is given up is told: %u", given);
     testOk(countPuts(w, &log, first, 4) == 4 && countPuts(w, &log, flood, 8) == 8,
            "the circuits of the other one are followed, and the oldest of who has most");
+    openCircuits(w, 19000, 100, NULL, t, n);
+    testOk(asked && countPuts(w, &log, first, 4) == 4 && countPuts(w, &log, flood, 8) == 8,
+           "connections that no socket has take no room of others");
     openCircuits(w, 30000, 12, system, t, n);
     openCircuits(w, 20100, 20, NULL, t, n);
     testOk(countPuts(w, &log, system, 12) == 12, "nobody takes from a system user");
@@ -472,6 +526,8 @@ MAIN(testWire)
     testMiddle(t, n);
     testWrongGuess();
     testEnded();
+    testRepeated(1);
+    testRepeated(0);
     testNameServer();
     testForeign();
     testPacket();

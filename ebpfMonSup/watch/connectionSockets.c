@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "host/procNetns.h"
+#include "host/tcpSockets.h"
+#include "probe/kernelTables.h"
+#include "watch/connectionSockets.h"
+
+#define WINDOW_MAX (1u << 31) /* half of all sequence numbers: what is further away is ahead */
+
+static int isKnown(const struct ebpfMonFirst *first)
+{
+    return first->seq[0] || first->seq[1];
+}
+
+/* Not known is no contradiction. */
+static int mayBeSame(const struct ebpfMonFirst *a, const struct ebpfMonFirst *b)
+{
+    return !isKnown(a) || !isKnown(b) || ebpfMonFirstIsSame(a, b);
+}
+
+static void setUpTo(ebpfMonReceived *received, uint32_t upTo, uint64_t bytes)
+{
+    received->hasUpTo = 1;
+    received->upTo = upTo;
+    received->window = bytes < WINDOW_MAX ? (uint32_t)bytes : WINDOW_MAX;
+}
+
+/* How much has come is not known of a connection that is older than the monitor: any of the last 2^31 bytes. */
+static void setEnd(ebpfMonReceived *received, uint32_t upTo, uint64_t endedAt)
+{
+    setUpTo(received, upTo, isKnown(&received->first) ? upTo - received->first.seq[0] : WINDOW_MAX);
+    received->endedAt = endedAt;
+}
+
+/* Nonzero: the server's socket has noted the end of a connection with these numbers. */
+static int findEnded(const struct ebpfMonPeer *inside, const struct ebpfMonFirst *first, ebpfMonReceived *received)
+{
+    struct ebpfMonServed served;
+
+    if (!ebpfMonKernelWasServed(inside, &served) || !mayBeSame(&served.first, first))
+        return 0;
+    received->first = served.first;
+    setEnd(received, served.upTo, served.endedAt);
+    return 1;
+}
+
+/* 1: the kernel part has noted this connection. -1: it has noted another one with the same ends, which is open. 0:
+ * none. A server's socket tells more than that of its client. */
+static int findNoted(const struct ebpfMonPeer *peer, const struct ebpfMonPeer *inside, const struct ebpfMonFirst *first,
+                     ebpfMonReceived *received)
+{
+    struct ebpfMonOwned own = { .ended = 0 };
+    int isAccepted = ebpfMonKernelIsAccepted(inside, &received->first);
+    int isOwned = !isAccepted && ebpfMonKernelGetOwned(peer, isKnown(first) ? first : NULL, &own);
+    int isOther = isAccepted ? !mayBeSame(&received->first, first) : isOwned && !mayBeSame(&own.first, first);
+
+    if (isAccepted && !isOther)
+        return 1;
+    isOwned &= !isOther;
+    received->first = (struct ebpfMonFirst){ .seq = { 0 } };
+    if (findEnded(inside, isOwned && isKnown(&own.first) ? &own.first : first, received))
+        return 1;
+    if (!isOwned)
+        return isOther && !own.endedAt ? -1 : 0;
+    received->first = own.first;
+    if (own.endedAt)
+        setEnd(received, own.upTo, own.endedAt);
+    return 1;
+}
+
+/* Nonzero: the server has this socket now. *bytes: what it has received. */
+static int hasSocket(const struct ebpfMonPeer *peer, pid_t pid, uint64_t *bytes)
+{
+    return pid && ebpfMonTcpBytesFindReceived(pid, peer, bytes) > 0 && *bytes != UINT64_MAX;
+}
+
+/* Of a connection that is older than the monitor. Of loopback the kernel part knows clients only, and one may have been
+ * translated. */
+static int isOlder(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
+{
+    return !isKnown(first) || ebpfMonIsLoopback(peer->addr, peer->addr6) || ebpfMonKernelMayMissAccepted();
+}
+
+int ebpfMonConnectionSocketsFind(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
+                                 ebpfMonReceived *received)
+{
+    uint32_t netns = pid ? ebpfMonProcNetns(pid) : 0; /* packets to a container are also seen in other namespaces */
+    struct ebpfMonPeer inside = *peer;
+    uint64_t bytes;
+    int noted;
+
+    *received = (ebpfMonReceived){ .hasUpTo = 0 };
+    if (netns)
+        inside.netns = netns;
+    noted = findNoted(peer, &inside, first, received);
+    if (received->endedAt || noted < 0 || !hasSocket(peer, pid, &bytes))
+        return noted > 0;
+    if (!noted && !isOlder(peer, first))
+        return 0;
+    if (!isKnown(&received->first))
+        received->first = *first;
+    if (isKnown(&received->first))
+        setUpTo(received, received->first.seq[0] + (uint32_t)bytes, bytes);
+    return 1;
+}
