@@ -105,16 +105,13 @@ pid_t ebpfMonReasonFindClient(const ebpfMonReasonSockets *s, const struct ebpfMo
 /* Nonzero: datagrams and connections to this address stay in the namespace of the process. */
 static int isOwnAddress(pid_t pid, uint32_t addr)
 {
-    uint32_t own[EBPFMON_OWN_ADDRESSES_MAX];
-    unsigned n;
+    static const uint32_t none[4];
+    ebpfMonOwnAddresses own;
 
     if (*(const uint8_t *)&addr == 127)
         return ntohl(addr) != 0x7fffffff;
-    n = ebpfMonOwnAddressesRead(pid, own);
-    for (unsigned i = 0; i < n; i++)
-        if (own[i] == addr)
-            return 1;
-    return 0;
+    ebpfMonOwnAddressesRead(pid, &own);
+    return ebpfMonOwnAddressesHave(&own, addr, none);
 }
 
 static void nameProcess(pid_t pid, char *buf, size_t size)
