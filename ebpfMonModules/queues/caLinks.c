@@ -90,6 +90,7 @@ static void walkFields(ebpfMonCaLinkIoc *ioc, uint64_t now)
     ebpfMonMemFree(mem);
     makeParts(ioc);
     pause = (uint64_t)((double)(ebpfMonForeignGetCpu() - before) / WALK_COST);
+    ioc->notBefore = now + pause;
     ioc->walkAt = now + (pause > WALK_NS ? pause : WALK_NS);
 }
 
@@ -121,9 +122,9 @@ void ebpfMonCaLinkIocUpdate(ebpfMonCaLinkIoc *ioc, uint64_t now)
     ioc->isRead = 0;
     if (!l || ebpfMonForeignIsCharged(ioc->pid))
         return;
-    if (!ioc->walkAt || now >= ioc->walkAt || ioc->walked != ioc->cat)
+    if (now >= ioc->walkAt || (ioc->walked != ioc->cat && now >= ioc->notBefore))
         walkFields(ioc, now);
-    if (!ioc->walked || !ioc->part || !ioc->bytes)
+    if (ioc->walked != ioc->cat || !ioc->part || !ioc->bytes)
         return;
     if (ioc->links && ebpfMonMemReadParts(ioc->pid, ioc->part, ioc->links, ioc->bytes, ioc->links * LINK_HEAD)) {
         ioc->walked = NULL; /* a link has gone with its memory */

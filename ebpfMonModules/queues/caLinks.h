@@ -33,7 +33,8 @@ typedef struct {
     ebpfMonMemPart *part;   /* of each link, to read its caLink */
     char    *bytes;
     const ebpfMonCatalogue *walked; /* the catalogue that was gone through; NULL: none */
-    uint64_t walkAt;        /* monotonic ns: not before, all fields are gone through again */
+    uint64_t walkAt;        /* monotonic ns: then all fields are gone through again … */
+    uint64_t notBefore;     /* … and not before this, if a link has changed */
     int      isRead;        /* the last update was possible */
     int      isSeen;        /* unconnected.c's own */
 } ebpfMonCaLinkIoc;

@@ -94,7 +94,7 @@ static int takesFrom(const ebpfMonReasonSocket *socket, uint32_t netns, uint32_t
 
 pid_t ebpfMonReasonFindClient(const ebpfMonReasonSockets *s, const struct ebpfMonPeer *way)
 {
-    for (unsigned i = 0; i < s->count; i++)
+    for (unsigned i = 0; way->addr && i < s->count; i++) /* 0: IPv6 */
         if (s->socket[i].pid && takesFrom(&s->socket[i], way->netns, way->addr, way->port))
             return s->socket[i].pid;
     return 0;
@@ -290,7 +290,8 @@ int ebpfMonReasonDescribe(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
         return 1;
     if (q->client && q->search.servers)
         return describeAnswer(q, text, size);
-    isFault = q->client && describeNameServers(q->client, netns, nameServer, sizeof(nameServer));
+    isFault = q->client && q->search.protocol == ebpfMonSearchCa &&
+              describeNameServers(q->client, netns, nameServer, sizeof(nameServer));
     if (isFault)
         snprintf(text, size, "%s", nameServer);
     else if (q->owners)

@@ -41,8 +41,8 @@ typedef struct {
 
 /* Reads the UDP sockets in the namespaces of these processes, and in our own; then who has those at the wanted ports
  * (network byte order). Looks at the files of all processes if there is one: milliseconds. */
-void ebpfMonReasonSocketsRead(ebpfMonReasonSockets *s, const pid_t *pids, unsigned count, const uint16_t *ports,
-                              unsigned ports_count);
+void ebpfMonReasonSocketsRead(ebpfMonReasonSockets *s, const pid_t *pids, unsigned count, const uint16_t *port,
+                              unsigned ports);
 
 /* The process that sends from there; 0: not known. */
 pid_t ebpfMonReasonFindClient(const ebpfMonReasonSockets *s, const struct ebpfMonPeer *way);
