@@ -22,14 +22,14 @@
 #define QUEUED_MAX    64    /* puts that wait for one record */
 #define MANY_TIMES    10    /* dbAccess.c: MAX_LOCK, after which LCNT counts no further */
 
-/* dbNotify.c: notifyPvt, notifyState; the numbers are the same since 3.15, in which it came. */
+/* dbNotify.c: notifyPvt, notifyState; before 3.15 putNotifyPvt, putNotifyState. The numbers are alike since 3.14.12. */
 #define NOTIFY_MAGIC  0xfedc0123ull
 enum { notifyPvtMagic = 16, notifyPvtState = 24, notifyPvtUser = 48, notifyPvtWaitList = 64, notifyPvtSize = 88 };
 enum { waitForRestart = 1, restartRequested, restartInProgress, processInProgress };
 /* processNotifyRecord */
 enum { ppnrRestartList = 24, ppnrRecord = 48, ppnrSize = 56 };
-/* processNotify, before its chan */
-enum { beforeChanPvt = 24, beforeChanRequest = 8 };
+/* processNotify, before its chan; and before 3.15 putNotify, behind its usrPvt */
+enum { beforeChanPvt = 24, beforeChanRequest = 8, behindUserPvt = 16 };
 
 /* Where the members of dbCommon lie that are read of each record; "from": the first one. */
 typedef struct {
@@ -281,34 +281,22 @@ static int readWaitList(ebpfMonIocWaits *ioc, uint64_t pvt, ebpfMonWaitingPut *p
     return 0;
 }
 
-/* EPICS 3.14: another struct. The records are those that name it and were seen. */
-static void collectWaited(ebpfMonIocWaits *ioc, ebpfMonWaitingPut *put)
-{
-    for (size_t i = 0; i < ioc->actives; i++)
-        if (ioc->active[i].ppn == put->at)
-            addWaited(put, ioc->active[i].record);
-    put->isQueued = !put->waitedCount;
-}
-
 /* 0, or -1: it is no put that waits (any more). */
 static int readPut(ebpfMonIocWaits *ioc, const commonPart *p, uint64_t at, uint64_t now, ebpfMonWaitingPut *put)
 {
     const ebpfMonBaseRelease *base = ioc->cat->base;
+    uint64_t pvt = base->has.channels ? at + base->notify.chan - beforeChanPvt
+                                      : at + base->notify.usrPvt + behindUserPvt;
     ebpfMonActiveRecord own;
-    int32_t request;
+    int32_t request = 1;
 
     *put = (ebpfMonWaitingPut){ .at = at, .since = now, .seenAt = now };
     if (at % sizeof(uint64_t) || !(put->chan = ebpfMonMemPtr(ioc->mem, at + base->notify.chan)) ||
-        readChannel(ioc, put))
+        readChannel(ioc, put) || readWaitList(ioc, ebpfMonMemPtr(ioc->mem, pvt), put) ||
+        (base->has.channels &&
+         ebpfMonMemRead(ioc->mem, at + base->notify.chan - beforeChanRequest, &request, sizeof(request))))
         return -1;
-    if (base->has.channels) {
-        if (ebpfMonMemRead(ioc->mem, at + base->notify.chan - beforeChanRequest, &request, sizeof(request)) ||
-            readWaitList(ioc, ebpfMonMemPtr(ioc->mem, at + base->notify.chan - beforeChanPvt), put))
-            return -1;
-        put->isProcess = !(request & 1); /* processRequest, processGetRequest */
-    } else {
-        collectWaited(ioc, put);
-    }
+    put->isProcess = !(request & 1); /* processRequest, processGetRequest */
     own = (ebpfMonActiveRecord){ .record = put->record };
     if (readRecords(ioc, p, &own, 1))
         return -1;

@@ -99,9 +99,10 @@ def test_waits_that_are_older_than_the_monitor(new_ioc, new_monitor):
     until(lambda: not row(monitor, held, "second@test"), 30, lambda: monitor.lines("WAITS_TEXT"))
 
 
-def test_put_by_pvaccess(new_ioc, new_monitor):
-    """pvput -r block: its user is known from the put, because the server's memory does not tell."""
-    ioc, monitor = new_ioc(DB, kind="softIocPVA").start(), new_monitor().start()
+@pytest.mark.parametrize("kind", ["softIocPVA", "pvxs"])
+def test_put_by_pvaccess(new_ioc, new_monitor, kind):
+    """pvput -r block: its user is known from the put, because the server's memory does not tell. QSRV of Base, and of pvxs."""
+    ioc, monitor = new_ioc(DB, kind=kind).start(), new_monitor().start()
     monitor.wait_ioc(ioc)
     monitor.wait_text("WAITS_MSG", lambda t: "of 1 IOCs" in t, 30)
     pv = ioc.prefix + "ACQUIRE"
