@@ -351,7 +351,8 @@ static void tellPut(ebpfMonWaits *w, const ebpfMonWaitRow *row, ebpfMonWaitingPu
     if (put->isTold || w->told >= TOLD_MAX)
         return;
     ebpfMonTextAdd(text, sizeof(text), "IOC %s: %s to %s by %s is under way since %s and waits for %s", row->ioc,
-            row->kind, row->pv, row->client[0] ? row->client : "a client that is not known", row->since, row->waits);
+                   row->kind, row->pv, row->client[0] ? row->client : "a client that is not known", row->since,
+                   row->waits);
     ebpfMonModuleAddEvent(text);
     put->isTold = 1;
     w->told++;
