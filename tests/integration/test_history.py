@@ -341,8 +341,8 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
 
 def check_replay(replay, file, ioc, at):
     """The PVs show a frozen file as it was at any time, ahead and back."""
-    ticks = [(r["time"], r["value"]) for r in rows(file, "-a", ioc.prefix + "TOCK")]
-    before = [t for t in ticks if t[0] < at][-6:]  # no other row is between these
+    steps = [(r["time"], r["value"], r.get("pv")) for r in rows(file, "-a") if r["kind"] in ("put", "event") and r["time"] < at]
+    begin = next(i for i in range(len(steps) - 7, 0, -1) if steps[i][2] == ioc.prefix + "TOCK")
     replay.script = lambda: paths.MONITOR_BOOT / "replay.cmd"
     replay.environ = {"EBPFMON_REPLAY": str(file)}
     replay.start()
@@ -354,10 +354,11 @@ def check_replay(replay, file, ioc, at):
     shows("STATE_MSG", f"replays {file}")
     shows("PUT_LAST", f" {ioc.prefix}SET3 ")
     replay.wait("PUT_BAD_OPEN_CNT", lambda n: n == 1)
-    after = datetime.datetime.fromisoformat(before[2][0][:26] + "+00:00").astimezone() + datetime.timedelta(microseconds=1)
-    for name, value, tick in ("TIME", after.strftime("%Y-%m-%d %H:%M:%S.%f"), 2), ("STEP", 1, 3), ("STEP", 2, 5), ("STEP", -4, 1):
+    after = datetime.datetime.fromisoformat(steps[begin][0][:26] + "+00:00").astimezone() + datetime.timedelta(microseconds=1)
+    for name, value, behind in ("TIME", after.strftime("%Y-%m-%d %H:%M:%S.%f"), 0), ("STEP", 1, 1), ("STEP", 2, 3), ("STEP", -4, -1):
         replay.put("REPLAY_" + name, value)
-        until(lambda: re.search(rf"TOCK (\S+ -> )?{before[tick][1]} by ", replay.text("AUTO_PUT_LAST")), 20, lambda: replay.text("AUTO_PUT_LAST"))
+        tick = [s[1] for s in steps[:begin + behind + 1] if s[2] == ioc.prefix + "TOCK"][-1]
+        until(lambda: re.search(rf"TOCK (\S+ -> )?{tick} by ", replay.text("AUTO_PUT_LAST")), 20, lambda: replay.text("AUTO_PUT_LAST"))
         replay.wait("PUT_BAD_OPEN_CNT", lambda n: n == 0)
         shows("PUT_LAST", "no put")
     paused = replay.get("REPLAY_TIME", as_string=True)
