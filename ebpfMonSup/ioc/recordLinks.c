@@ -183,8 +183,8 @@ static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, cons
     switch (cat->rtype[rec->rtype].stamps) {
     case EBPFMON_STAMPS_BASE:
         break;
-    case EBPFMON_STAMPS_SEEN:
-        return 0;
+    case EBPFMON_STAMPS_SEEN: /* sscan has a new time stamp when its scan begins, and its forward link at the end */
+        return EBPFMON_REC_WALK;
     default:
         return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
     }
