@@ -385,6 +385,8 @@ def test_cp_link(world):
     world.caput("a:CP:SRC", 9)
     world.expect({"pv": "a:CP:DST", "value": 9, "user": None,
                   **link("a:CP:MID.OUT", "a:CP:MID", "CP link from a:CP:SRC", thread="scanOnce")})
+    until(lambda: any(o["pv"] == "x:CP:DST" for o in world.objects(0)), 20, "the CP link connects")
+    world.mark()
     world.run("pvput", "x:CP:SRC", 9)  # Base 7.0.10
     world.expect({"pv": "x:CP:DST", "value": 9, "user": None,
                   **link("x:CP:MID.OUT", "x:CP:MID", "CP link from x:CP:SRC", thread="dbCaLink")})
