@@ -17,7 +17,6 @@
 #ifndef EBPFMON_TEXT_H
 #define EBPFMON_TEXT_H
 
-#include <compilerDependencies.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -48,7 +47,8 @@ int ebpfMonTextCopyLines(char *dst, size_t size, const char *src);
 int ebpfMonTextCopySpaces(char *dst, size_t size, const char *src);
 
 /* Adds to a text of ours, as printf; what does not fit is left out. */
-void ebpfMonTextAdd(char *text, size_t size, const char *format, ...) EPICS_PRINTF_STYLE(3, 4);
+void ebpfMonTextAdd(char *text, size_t size, const char *format, ...)
+    __attribute__((__format__(__printf__, 3, 4))); /* without Base: the packets are read without it, too */
 
 /* Nonzero: a control character of ASCII (0x00 to 0x1f, 0x7f). */
 static inline int ebpfMonTextIsControl(char c)

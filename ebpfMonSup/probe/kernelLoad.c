@@ -385,8 +385,11 @@ int ebpfMonKernelLoad(const ebpfMonLoadSizes *asked, char *why, size_t size)
         return -1;
     }
     if (mapTables(&sizes)) {
-        snprintf(why, size, "the eBPF tables cannot be mapped: %s. Ask for less memory by ebpfMonConfigure",
-                 strerror(errno));
+        if (errno == EMFILE)
+            explainFailure(errno, why, size);
+        else
+            snprintf(why, size, "the eBPF tables cannot be mapped: %s. Ask for less memory by ebpfMonConfigure",
+                     strerror(errno));
         ebpfMonKernelUnload();
         return -1;
     }

@@ -364,7 +364,7 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
                NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(health.lateNow))
         return published->health.isFarLate ? MAJOR_ALARM : NO_ALARM; /* else the limit of the record */
-    if (pv->row == hostRow && pv->offset == HOST(host.status))
+    if (pv->row == hostRow && (pv->offset == HOST(host.status) || pv->offset == HOST(host.text)))
         return published->host.status == ebpfMonHostTrouble ? MAJOR_ALARM :
                published->host.status == ebpfMonHostWarning ? MINOR_ALARM : NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(losses.count))

@@ -93,8 +93,9 @@ def test_queue_over_half_and_who_fills_it(new_ioc, monitor):
     for _ in range(ROUNDS):
         ioc.put("E0.PROC", 1, wait=False)  # the end of a put-callback would wait in the same queue
     monitor.wait("QUEUE_HALF_CNT", lambda n: n == 1)
-    row = rows(monitor, ioc)["cbLow"]
-    assert row["STATES"] == "over half" and row["USEDS"] >= 1100
+    row = until(lambda: (r := rows(monitor, ioc)["cbLow"])["STATES"] == "over half" and r, 5,
+                lambda: f"the table, which follows after the counts: {rows(monitor, ioc)}")
+    assert row["USEDS"] >= 1100
     assert severity(monitor, "QUEUE_HALF_CNT") == MINOR and monitor.get("QUEUE_FILL_MAX") >= 55
     until(lambda: f"entries: scan list with {ioc.prefix}LISTENER 1100, {ioc.prefix}ONE 1" in monitor.text("QUEUE_MSG"), 10,
           lambda: monitor.text("QUEUE_MSG"))
