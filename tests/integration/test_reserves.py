@@ -159,12 +159,12 @@ def test_few_perf_events(new_ioc, new_monitor, tmp_path):
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 
     def fails():
-        """Two files are left, as long as no other thread opens one: they are needed to see whose put it is."""
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 2, limits[1]))
+        """Three files are left, as long as no other thread opens one: they are needed to see whose put it is."""
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 3, limits[1]))
         monitor.put("FAULTS_RUN", 1)
         return monitor.get("FAULTS_STATE", as_string=True) == "Failed"
 
-    until(fails, 20, lambda: monitor.text("FAULTS_MSG"))
+    until(fails, 20, lambda: monitor.text("FAULTS_MSG") + monitor.process.output()[-1500:])
     assert "LimitNOFILE" in monitor.text("FAULTS_MSG")
     ioc.put("AO", 8)
     until(lambda: "8" in monitor.list("PUT_VALUES"), 10, "the put is seen")
