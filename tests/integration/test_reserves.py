@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.harness import db, queries, rawca
-from tests.harness.wait import Late, settled, until
+from tests.harness.wait import settled, until
 
 DB = db.READY + db.record("ao", "AO")
 SHORT = 40 << 20  # less than RESERVE_BYTES (watch/targetLife.c)
@@ -158,12 +158,9 @@ def test_few_perf_events(new_ioc, new_monitor, tmp_path):
     pid = monitor.process.pid
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 
-    for few in range(2, 7):  # so few that the guard can see whose put it is, and no perf event can be opened
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + few, limits[1]))
-        monitor.put("FAULTS_RUN", 1)
-        with contextlib.suppress(Late):
-            if until(lambda: monitor.get("FAULTS_STATE", as_string=True) == "Failed", 2, "it fails"):
-                break
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 2, limits[1]))
+    monitor.command("ebpfMonQueryStart FAULTS")  # to see whose a put is takes files, too
+    queries.wait_state(monitor, "FAULTS", "Failed")
     assert "LimitNOFILE" in monitor.text("FAULTS_MSG")
     ioc.put("AO", 8)
     until(lambda: "8" in monitor.list("PUT_VALUES"), 10, "the put is seen")
