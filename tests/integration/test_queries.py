@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.harness import loopback, paths
-from tests.harness.queries import known_calls, rows, start, stop, wait_state, write
+from tests.harness.queries import known_calls, load, rows, start, stop, wait_state, write
 from tests.harness.wait import until
 
 SHIPPED = paths.MONITOR_BOOT / "queries"
@@ -75,7 +75,7 @@ SAMPLED = {"name": "SAMPLED", "source": {"function": "knownCall", "object": "lat
 NESTED = {"name": "NESTED", "source": {"function": "dbProcess", "when": "duration"}, "of": {"record": "*SPIN*"},
           "keys": [{"arg": 1, "as": "record"}], "sort": "max", "budget": 100}
 SEVERAL = {"name": "SEVERAL", "source": {"function": "_fini"}}
-QUERIES = [SEVERAL, SAMPLED, NESTED, UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
+QUERIES = [SAMPLED, NESTED, UNMEANT, UNMEANT_END, ARG_OF_CALL, GLOB, GLOB_TIME, DOUBLES, BY_ARGS, BY_PLACE, RETURNS, TOOK, SYSCALLS, IN_HAND, PROFILE, WAITS, WAITED, EACH_WAIT, SWITCHES, WAKEUPS, TOO_MANY]
 
 
 ioc, monitor = known_calls(CALLS, QUERIES)
@@ -98,7 +98,10 @@ def test_counts_by_arguments(ioc, monitor):
     stop(monitor, "BY_ARGS")
 
 
-def test_function_that_several_files_have(monitor):
+def test_function_that_several_files_have(ioc, new_monitor, tmp_path):
+    """In a monitor of its own: that of this module has as many queries as it can have."""
+    monitor = new_monitor(before=load(tmp_path, [SEVERAL])).start()
+    monitor.wait_ioc(ioc)
     start(monitor, "SEVERAL")
     until(lambda: "files have _fini: set \"object\"" in monitor.text("SEVERAL_MSG"), 20, lambda: monitor.text("SEVERAL_MSG"))
     stop(monitor, "SEVERAL")
