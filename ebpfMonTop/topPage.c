@@ -55,8 +55,8 @@ static const topTableSpec topTableSpecs[topTables] = {
         {"PROC_TOP_RATES", "per s", topAsTenths}, {"PROC_TOP_AT_LEAST", "", topAsFlag, topFlagAtLeast}}, 0, 0},
     [topChains] = {"SLOWEST CHAINS by their first record", {
         {"CHAIN_TOP_NAMES", "record", topAsText}, {"CHAIN_TOP_CNTS", "chains", topAsCount},
-        {"CHAIN_TOP_MEANS", "mean us", topAsTenths}, {"CHAIN_TOP_P99S", "99 % us", topAsTenths},
-        {"CHAIN_TOP_MAXS", "max us", topAsTenths}, {"CHAIN_TOP_LOCK_WAITS", "lock wait us", topAsTenths}}, 0, 0},
+        {"CHAIN_TOP_MEANS", "mean ms", topAsMillis}, {"CHAIN_TOP_P99S", "99 % ms", topAsMillis},
+        {"CHAIN_TOP_MAXS", "max ms", topAsMillis}, {"CHAIN_TOP_LOCK_WAITS", "lock wait ms", topAsMillis}}, 0, 0},
     [topUnfound] = {"NAMES THAT NOBODY HAS", {
         {"UNFOUND_NAMES", "name", topAsText}, {"UNFOUND_CNTS", "searches", topAsCount},
         {"UNFOUND_CLIENTS", "last client", topAsText}}, TOP_NONE, 0},
@@ -71,32 +71,32 @@ static const topTableSpec topTableSpecs[topTables] = {
 };
 
 const topItemSpec topItemSpecs[] = {
-    {"",              "STATE",                 "",   topText,     topAsText,        0},
-    {"",              "HOST_STATUS_MSG.VAL$",  "",   topLongText, topAsText,        0},
-    {"IOCs",          "IOC_CNT",               "",   topNumber,   topAsCount,       1},
-    {"gone",          "IOC_GONE_CNT",          "",   topNumber,   topAsCount,       1},
-    {"restarts",      "IOC_RESTART_CNT",       "",   topNumber,   topAsCount,       1},
-    {"hang",          "HANG_CNT",              "",   topNumber,   topAsCount,       1},
-    {"late scans",    "SCAN_LATE_NOW",         "",   topNumber,   topAsCount,       1},
-    {"cost",          "COST",                  "%",  topNumber,   topAsThousandths, 1},
-    {"a trap",        "TRAP_COST",             "ns", topNumber,   topAsCount,       1},
-    {"monitor CPU",   "CPU",                   "%",  topNumber,   topAsTenths,      1},
-    {"memory",        "MEM",                   "MB", topNumber,   topAsCount,       1},
-    {"puts",          "PUT_CNT",               "",   topNumber,   topAsCount,       2},
-    {"",              "PUT_RATE",              "/s", topNumber,   topAsTenths,      2},
-    {"denied",        "PUT_DENIED_CNT",        "",   topNumber,   topAsCount,       2},
-    {"processings",   "PROC_RATE",             "/s", topNumber,   topAsTenths,      2},
-    {"unexpected",    "PUT_BAD_OPEN_CNT",      "",   topNumber,   topAsCount,       2},
-    {"",              "PUT_BAD_REASON.VAL$",   "",   topLongText, topAsText,        2, 1},
-    {"lost",          "LOST_CNT",              "",   topNumber,   topAsCount,       3},
-    {"log",           "LOG_STATE",             "",   topText,     topAsText,        3},
-    {"lost lines",    "LOG_LOST_CNT",          "",   topNumber,   topAsCount,       3},
-    {"OTLP",          "OTLP_STATE",            "",   topText,     topAsText,        3},
-    {"lost items",    "OTLP_LOST_CNT",         "",   topNumber,   topAsCount,       3},
-    {"RecSync",       "RECSYNC_STATE",         "",   topText,     topAsText,        3},
-    {"packets",       "PACKET_STATE",          "",   topText,     topAsText,        3},
-    {"lost packets",  "PACKET_LOST_CNT",       "",   topNumber,   topAsCount,       3},
-    {"audit:",        "AUDIT.VAL$",            "",   topLongText, topAsText,        3},
+    {"",             "STATE",                  "",   topText,     topAsText,        0, topAlways},
+    {"",             "HOST_STATUS_MSG.VAL$",   "",   topLongText, topAsText,        0, topAlways},
+    {"IOCs",         "IOC_CNT",                "",   topNumber,   topAsCount,       1, topAlways},
+    {"gone",         "IOC_GONE_CNT",           "",   topNumber,   topAsCount,       1},
+    {"restarts",     "IOC_RESTART_CNT",        "",   topNumber,   topAsCount,       1},
+    {"hang",         "HANG_CNT",               "",   topNumber,   topAsCount,       1},
+    {"late scans",   "SCAN_LATE_NOW",          "",   topNumber,   topAsCount,       1},
+    {"cost",         "COST",                   "%",  topNumber,   topAsThousandths, 1, topAlways},
+    {"a trap",       "TRAP_COST",              "ns", topNumber,   topAsCount,       1},
+    {"monitor CPU",  "CPU",                    "%",  topNumber,   topAsTenths,      1, topAlways},
+    {"memory",       "MEM",                    "MB", topNumber,   topAsCount,       1},
+    {"puts",         "PUT_CNT",                "",   topNumber,   topAsCount,       2, topAlways},
+    {"",             "PUT_RATE",               "/s", topNumber,   topAsTenths,      2, topAlways},
+    {"denied",       "PUT_DENIED_CNT",         "",   topNumber,   topAsCount,       2},
+    {"processings",  "PROC_RATE",              "/s", topNumber,   topAsTenths,      2, topAlways},
+    {"unexpected",   "PUT_BAD_OPEN_CNT",       "",   topNumber,   topAsCount,       2},
+    {"",             "PUT_BAD_REASON.VAL$",    "",   topLongText, topAsText,        2, topIfItemBefore},
+    {"lost",         "LOST_CNT",               "",   topNumber,   topAsCount,       3},
+    {"log",          "LOG_STATE",              "",   topText,     topAsText,        3},
+    {"lost lines",   "LOG_LOST_CNT",           "",   topNumber,   topAsCount,       3},
+    {"OTLP",         "OTLP_STATE",             "",   topText,     topAsText,        3},
+    {"lost items",   "OTLP_LOST_CNT",          "",   topNumber,   topAsCount,       3},
+    {"RecSync",      "RECSYNC_STATE",          "",   topText,     topAsText,        3},
+    {"packets",      "PACKET_STATE",           "",   topText,     topAsText,        3},
+    {"lost packets", "PACKET_LOST_CNT",        "",   topNumber,   topAsCount,       3},
+    {"audit:",       "AUDIT.VAL$",             "",   topLongText, topAsText,        3},
 };
 static const unsigned topItems = sizeof(topItemSpecs) / sizeof(topItemSpecs[0]);
 
@@ -126,7 +126,9 @@ const topViewSpec topViewSpecs[] = {
     {"kept", 'k', "kept chains, as text", NO_TABLE, {topKept, TOP_NONE}, 0},
     {"subscriptions", 'w', "what IOCs send, and which clients do not take it", {topSubscriptions, TOP_NONE}, NO_TEXT,
      0},
-    {"losses", 'l', "lost events; names that nobody has", {topLosses, topUnfound, TOP_NONE}, NO_TEXT, 0},
+    {"events", 'e', "starts, ends and hangs of IOCs; threads that hang", NO_TABLE, {topEvents, topStacks, TOP_NONE}, 0},
+    {"losses", 'l', "lost events, names that nobody has, all states of the monitor", {topLosses, topUnfound, TOP_NONE},
+     NO_TEXT, 0, 1},
 };
 const unsigned topViews = sizeof(topViewSpecs) / sizeof(topViewSpecs[0]);
 
@@ -248,16 +250,37 @@ static void addItem(const topItemSpec *spec, const topPv *pv, int columns, topSh
     topSheetAdd(sheet, topPlain, "  ");
 }
 
-static int isShown(const topData *data, unsigned item)
+static int isAlarm(const topPv *pv)
 {
-    const topPv *before = item && topItemSpecs[item].isReason ? data->item[item - 1] : NULL;
+    return !topPvIsValid(pv) || pv->severity;
+}
 
-    return !before || !topPvIsValid(before) || before->number > 0;
+/* What is normal takes one line of a screen: there, items without an alarm are left out. */
+static int isShown(const topData *data, unsigned item, int isWhole)
+{
+    const topPv *before = item ? data->item[item - 1] : NULL;
+
+    switch (topItemSpecs[item].when) {
+    case topAlways:
+        return 1;
+    case topIfItemBefore:
+        return !topPvIsValid(before) || before->number > 0;
+    default:
+        return isWhole || isAlarm(data->item[item]);
+    }
+}
+
+static void addItems(const topData *data, int line, int isWhole, int columns, topSheet *sheet)
+{
+    for (unsigned i = 0; i < topItems; i++)
+        if (topItemSpecs[i].line == line && isShown(data, i, isWhole))
+            addItem(&topItemSpecs[i], data->item[i], columns, sheet);
 }
 
 static void addHeader(const topData *data, const topLook *look, unsigned lines, topSheet *sheet)
 {
     int columns = lines >= WRAP_LINES ? look->columns : 0;
+    int isWhole = lines == TOP_ALL_LINES || (topViewSpecs[look->view].hasAllItems && !look->record[0]);
     char when[32];
 
     topSheetAdd(sheet, topTitle, "ebpfMon %s", data->pvs.prefix);
@@ -277,12 +300,15 @@ static void addHeader(const topData *data, const topLook *look, unsigned lines, 
     }
     if (look->isPaused)
         topSheetAdd(sheet, topHeading, "PAUSED  ");
-    for (int line = 0; line < TOP_HEADER_LINES; line++) {
-        for (unsigned i = 0; i < topItems; i++)
-            if (topItemSpecs[i].line == line && isShown(data, i))
-                addItem(&topItemSpecs[i], data->item[i], columns, sheet);
-        topSheetEndLine(sheet);
+    addItems(data, 0, isWhole, columns, sheet);
+    topSheetEndLine(sheet);
+    for (int line = 1; line < TOP_HEADER_LINES; line++) {
+        addItems(data, line, isWhole, columns, sheet);
+        if (isWhole)
+            topSheetEndLine(sheet);
     }
+    if (!isWhole)
+        topSheetEndLine(sheet);
 }
 
 /* --- tables ------------------------------------------------------------------------------------------ */
@@ -344,9 +370,13 @@ static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
         topSheetAdd(sheet, topInvalid, "   the monitor has no values");
     else if (part->shown < part->count)
         topSheetAdd(sheet, topDim, "   %u to %u of %u", part->first + 1, part->first + part->shown, part->count);
-    else
+    else if (part->count)
         topSheetAdd(sheet, topDim, "   %u", part->count);
+    else
+        topSheetAdd(sheet, topDim, "   none");
     topSheetEndLine(sheet);
+    if (!part->count && table->isKnown)
+        return; /* columns without rows say nothing */
     findWidths(part, isBrief, width);
     for (unsigned i = 0; i < table->columns; i++) {
         epicsSnprintf(cell, sizeof(cell), "%s%s", table->spec->column[i].heading,
@@ -515,8 +545,7 @@ static void addHelp(topLook *look, unsigned lines, topSheet *sheet)
         "Tab     to the next table, and to texts",
         "Enter   shows the record of this row: its counts, chains and puts; Esc: back",
         "< >     sort by the column to the left or right; r: reverse; =: as the monitor",
-        "/       type a text, or a pattern with * and ?: only rows that have it or",
-        "        match are shown; Esc: all",
+        "/       only rows that have a text, or match a pattern with * and ?; Esc: all",
         "blank   stops new values, and lets them come again",
         "h       shows the histogram of this record's chains to all users; H: of all.",
         "        This needs the right to write CHAIN_HIST_ROOT",

@@ -22,7 +22,8 @@ typedef struct {
     topKind     kind;
     topFormat   format;
     int         line;    /* line of the header */
-    int         isReason; /* shown only while the item before it is not 0 */
+    /* when it is shown: while it is in alarm, or all items are; while the item before it is not 0; always */
+    enum { topIfAlarm, topIfItemBefore, topAlways } when;
 } topItemSpec;
 extern const topItemSpec topItemSpecs[];
 
@@ -39,6 +40,7 @@ typedef struct {
     int         table[TOP_VIEW_TABLES]; /* ends with TOP_NONE, or is full */
     int         text[3]; /* ends with TOP_NONE */
     int         hasHistogram;
+    int         hasAllItems; /* the whole header, also what is normal */
 } topViewSpec;
 
 enum { topViewOverview, topViewChains = 6 }; /* indexes of topViewSpecs */

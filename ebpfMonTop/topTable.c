@@ -432,7 +432,8 @@ static void formatNumber(double number, topFormat format, char *text, size_t siz
     if (!isfinite(number))
         epicsSnprintf(text, size, "-");
     else
-        epicsSnprintf(text, size, "%.*f", format == topAsThousandths ? 3 : format == topAsTenths ? 1 : 0, number);
+        epicsSnprintf(text, size, "%.*f", format >= topAsThousandths ? 3 : format == topAsTenths,
+                      format == topAsMillis ? number / 1000 : number);
 }
 
 void topTableFormat(const topTable *table, unsigned row, unsigned column, int isBrief, char *text, size_t size)

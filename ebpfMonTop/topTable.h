@@ -73,6 +73,7 @@ typedef enum {
     topAsTime,    /* the text of a time; if there is little room, without date and microseconds */
     topAsCount,   /* a number without digits after the point */
     topAsTenths, topAsThousandths, /* a number with one or three digits after the point */
+    topAsMillis,  /* a time in us, shown in ms with three digits after the point */
     topAsFlag     /* not shown; it tells something about its row (topFlag) */
 } topFormat;
 

@@ -82,7 +82,7 @@ static void formatCell(const ebpfMonTableCells *column, const void *row, char *b
     else if (ebpfMonPvIsGap(column->pv, row))
         buf[0] = 0;
     else
-        snprintf(buf, size, "%.*f", digits, ebpfMonPvDouble(column->pv, row));
+        snprintf(buf, size, "%.*f", digits, column->scale * ebpfMonPvDouble(column->pv, row));
 }
 
 static void copyCell(ebpfMonTableCells *column, const void *row, unsigned i)
@@ -105,7 +105,7 @@ static void copyCell(ebpfMonTableCells *column, const void *row, unsigned i)
         column->cell.count[i] = ebpfMonPvInteger(column->pv, row);
         break;
     case ebpfMonCellsDouble:
-        column->cell.real[i] = ebpfMonPvDouble(column->pv, row);
+        column->cell.real[i] = column->scale * ebpfMonPvDouble(column->pv, row);
         break;
     }
 }

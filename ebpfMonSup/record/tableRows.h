@@ -21,10 +21,11 @@ typedef enum {
     ebpfMonCellsDouble
 } ebpfMonCellsType;
 
-/* A column. The caller sets pv, precision and size. */
+/* A column. The caller sets pv, precision, scale and size. */
 typedef struct {
     const struct ebpfMonPv *pv;
     int      precision;      /* digits after the point */
+    double   scale;          /* the value of a cell for 1 in the waveform */
     unsigned size;           /* rows at most */
     ebpfMonCellsType type;   /* ebpfMonTableCellsInit sets it and what follows */
     union {

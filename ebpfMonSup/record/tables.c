@@ -83,7 +83,9 @@ static const char *addRecord(ebpfMonTables *tables, waveformRecord *prec, const 
     if (cells->pv || !canShow(table, dev->pv))
         return "has the position of another column, or shows other rows";
     cells->pv = dev->pv;
-    cells->precision = prec->prec;
+    /* Tables are for people: what a record has in us, its table has in ms, with as many digits as the other times. */
+    cells->scale = strcmp(prec->egu, "us") == 0 ? 1e-3 : 1;
+    cells->precision = cells->scale < 1 ? 3 : prec->prec;
     cells->size = prec->nelm;
     strcpy(table->column[place - 1], column);
     snprintf(table->group, sizeof(table->group), "%s", prec->asg);

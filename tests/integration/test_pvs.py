@@ -230,7 +230,7 @@ GAPS = {
 }
 
 
-@pytest.mark.parametrize("name, digits", [("SCANS", 3), ("IOC_HEALTH", 1), ("CHAIN_TOP", 1), ("IOC_DELAYS", 2), ("IOCS", 3)])
+@pytest.mark.parametrize("name, digits", [("SCANS", 3), ("IOC_HEALTH", 1), ("CHAIN_TOP", 3), ("IOC_DELAYS", 2), ("IOCS", 3)])
 def test_numbers_in_tables_are_rounded(monitor, ioc, name, digits):
     """A number that is not known of every IOC is a text, with the same digits in each row."""
     until(lambda: len(tables(monitor, name)[0][1]["name"]), 10, f"rows of {name}")
@@ -240,6 +240,14 @@ def test_numbers_in_tables_are_rounded(monitor, ioc, name, digits):
         elif column in GAPS.get(name, ()):
             places = {"cpu": 1, "clients": 0, "channels": 0, "timed": 0}.get(column, 2)
             assert all(re.fullmatch(r"(\d+%s)?" % (r"\.\d{%d}" % places if places else ""), c) for c in cells), (column, cells)
+
+
+def test_latencies_in_tables_are_ms(monitor, ioc):
+    """People say 214 ms, programs get 213514.5 us."""
+    until(lambda: len(monitor.list("CHAIN_TOP_NAMES")), 10, "chains")
+    settled(lambda: (monitor.list("CHAIN_TOP_MAXS"), list(tables(monitor, "CHAIN_TOP")[0][1]["max"])), 10, 2)
+    shown, us = list(tables(monitor, "CHAIN_TOP")[0][1]["max"]), monitor.list("CHAIN_TOP_MAXS")
+    assert shown == [pytest.approx(t / 1000, abs=0.0006) for t in us] and max(us) > 1
 
 
 def test_tables_come_by_themselves_and_cannot_be_written(monitor, ioc):
