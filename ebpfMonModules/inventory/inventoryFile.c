@@ -14,7 +14,7 @@
 #include "common/worker.h"
 #include "inventory/inventoryFile.h"
 #include "usage/iocInventory.h"
-#include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
+#include "export/shared/jsonGen.h"
 
 /* --- writing a file --- */
 

@@ -446,7 +446,7 @@ typedef struct {
 static void fillImage(const Part *parts, unsigned nParts, const Part *core, ebpfMonImage *image)
 {
     uint64_t *const address[ebpfMonVarCount] = {
-        &image->pdbbase, &image->interruptAccept, &image->asActive, &image->epicsReleaseVersion, &image->clientQ,
+        &image->pdbbase, &image->interruptAccept, &image->asActive, &image->releaseVersion, &image->clientQ,
         &image->breakpoints,
     };
 

@@ -77,7 +77,7 @@ typedef struct ebpfMonImage {
     uint64_t pdbbase;
     uint64_t interruptAccept;
     uint64_t asActive;
-    uint64_t epicsReleaseVersion; /* text "EPICS R7.0.8.1" (or "EPICS 7..."), or see releaseIsPointer */
+    uint64_t releaseVersion;  /* text "EPICS R7.0.8.1" (or "EPICS 7..."), or see releaseIsPointer */
     int      releaseIsPointer;
     uint64_t clientQ;             /* rsrv/server.h: the clients of its CA server */
     uint64_t breakpoints;         /* dbBkpt.c, lset_stack_count: a long, lock sets with breakpoints */

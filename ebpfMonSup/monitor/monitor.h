@@ -7,7 +7,7 @@
 #define EBPFMON_MONITOR_H
 
 #include "common/ringReader.h"
-#include "export/export.h"
+#include "export/log/putLogs.h"
 #include "model/audits.h"
 #include "model/losses.h"
 #include "model/ops.h"
@@ -32,7 +32,7 @@ typedef struct ebpfMonMonitor {
     ebpfMonSearch      *search;
     ebpfMonPacketServers *packetServers;
     ebpfMonRules       *rules;
-    ebpfMonExport      *exporter;
+    ebpfMonPutLogs     *logs;
     /* The operations that records and commands call. The registrar fills them; they do not change afterwards. */
     ebpfMonOps          ops;
     ebpfMonMonitorOps   monitorOps;

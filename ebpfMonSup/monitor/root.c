@@ -85,7 +85,7 @@ static void stopMonitor(void *arg)
         return;
     ebpfMonServiceTell("STOPPING=1");
     left = stopReading(m);
-    ebpfMonExportStop(m->exporter, EXPORT_STOP_SECONDS);
+    ebpfMonPutLogsStop(m->logs, EXPORT_STOP_SECONDS);
     ebpfMonCloserLeave(); /* not after a start that failed: this process goes on */
     left |= stopWatching(m);
     if (left == 0)
@@ -168,7 +168,7 @@ static void setOps(ebpfMonMonitor *m)
     ebpfMonOperationsFill(m, &m->monitorOps);
     m->monitorOps.configure = configureMonitor;
     m->monitorOps.start = startOnce;
-    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonExportGetOps(m->exporter), m->rules };
+    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonPutLogsGetOps(m->logs), m->rules };
     ebpfMonOpsSet(&m->ops);
 }
 
@@ -187,9 +187,9 @@ static void ebpfMonMonitorRegistrar(void)
     m->search = ebpfMonSearchNew();
     m->packetServers = ebpfMonPacketServersNew();
     m->rules = ebpfMonRulesNew();
-    m->exporter = ebpfMonExportNew();
+    m->logs = ebpfMonPutLogsNew();
     if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules ||
-        !m->exporter)
+        !m->logs)
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);

@@ -267,7 +267,7 @@ static void logPut(void *arg, const ebpfMonPut *put)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonExportPut(m->exporter, put);
+    ebpfMonPutLogsAddPut(m->logs, put);
     ebpfMonModulesTellPut(put);
 }
 

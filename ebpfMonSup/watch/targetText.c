@@ -11,7 +11,7 @@
 void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t)
 {
     char text[64] = "", *r;
-    uint64_t at = t->image.epicsReleaseVersion;
+    uint64_t at = t->image.releaseVersion;
 
     if (at && t->image.releaseIsPointer)
         at = ebpfMonMemPtr(t->follower.mem, at);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For the tests of the logs: a folder for each test, puts, and the published numbers of written and lost lines. The
- * tests use the logs as the monitor does, by export/export.h.
+ * tests use the logs as the monitor does, by export/log/putLogs.h.
  */
 #ifndef EBPFMON_LOGTEST_H
 #define EBPFMON_LOGTEST_H
@@ -31,13 +31,13 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "export/export.h"
+#include "export/log/putLogs.h"
 #include "model/published.h"
 #include "putTest.h"
 
 #define DEADLINE 20.0 /* s */
 
-static ebpfMonExport *exporter; /* made by the test */
+static ebpfMonPutLogs *logs; /* made by the test */
 static char dir[128];
 static int alone; /* the test has namespaces of its own */
 static uint64_t linesBefore, lostBefore;
@@ -161,12 +161,12 @@ static inline void putNumber(unsigned number)
     ebpfMonPut p = somePut(number);
 
     sprintf(p.pv, "P%u", number);
-    ebpfMonExportPut(exporter, &p);
+    ebpfMonPutLogsAddPut(logs, &p);
 }
 
 static inline long startJsonLog(const char *file, double maxMB, double hours, int keep)
 {
-    return ebpfMonExportGetOps(exporter)->json(exporter, pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
+    return ebpfMonPutLogsGetOps(logs)->json(logs, pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
 }
 
 static inline int wroteMany(const void *number)

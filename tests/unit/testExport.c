@@ -31,17 +31,17 @@ static void testLoad(void)
     begin();
     t = ebpfMonClockSeconds();
     for (unsigned i = 0; i < N; i++)
-        ebpfMonExportPut(exporter, &p);
+        ebpfMonPutLogsAddPut(logs, &p);
     testDiag("%.1f ns a put without a log", (ebpfMonClockSeconds() - t) * 1e9 / N);
     eltc(0);
     startJsonLog("load.json", 0, 0, 0);
     t = ebpfMonClockSeconds();
     for (unsigned i = 0; i < N; i++) {
-        ebpfMonExportPut(exporter, &p);
+        ebpfMonPutLogsAddPut(logs, &p);
         if (i == FIT - 1)
             putNs = (ebpfMonClockSeconds() - t) * 1e9 / FIT; /* later puts may find the queue full, which costs less */
     }
-    ebpfMonExportStop(exporter, 30);
+    ebpfMonPutLogsStop(logs, 30);
     all = ebpfMonClockSeconds() - t;
     eltc(1);
     testOk(countPuts("load.json") + lost() == N, "%" PRIu64 " written + %" PRIu64 " lost of %d", written(), lost(), N);
@@ -54,9 +54,9 @@ static void testLoad(void)
     for (unsigned i = 0; i < 100000; i++) {
         while ((double)i > (ebpfMonClockSeconds() - t) * 100000)
             ;
-        ebpfMonExportPut(exporter, &p);
+        ebpfMonPutLogsAddPut(logs, &p);
     }
-    ebpfMonExportStop(exporter, 30);
+    ebpfMonPutLogsStop(logs, 30);
     testOk(countPuts("load2.json") + lost() == 100000, "%" PRIu64 " written + %" PRIu64 " lost", written(), lost());
 }
 
@@ -67,15 +67,15 @@ static void testBurstLog(void)
 
     testDiag("mode burst, to the PV and a file; the end of the monitor ends bursts");
     begin();
-    ebpfMonExportGetOps(exporter)->metadata(exporter, "lab", "B2");
-    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, "PV", 1, ebpfMonLogAll, "") == 0);
-    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
+    ebpfMonPutLogsGetOps(logs)->metadata(logs, "lab", "B2");
+    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, "PV", 1, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
     for (unsigned i = 0; i < 100; i++) {
         p = somePut(i);
         strcpy(p.pv, i % 2 ? "A" : "B");
-        ebpfMonExportPut(exporter, &p);
+        ebpfMonPutLogsAddPut(logs, &p);
     }
-    ebpfMonExportStop(exporter, 5);
+    ebpfMonPutLogsStop(logs, 5);
     n = written();
     testOk(n == 4, "%" PRIu64 " lines: two first puts, two summaries", n);
     testOk(strcmp(ebpfMonPublishedLock()->log.caPutLogLine, "{\"date\":\"2026-11-15\",\"time\":\"07:28:03.123\","
@@ -95,30 +95,30 @@ static void testBurstLog(void)
 /* Each has its own logs: nothing of one comes to the other. */
 static void testTwo(void)
 {
-    ebpfMonExport *other = ebpfMonExportNew();
+    ebpfMonPutLogs *other = ebpfMonPutLogsNew();
     ebpfMonPut p = somePut(1);
 
     testDiag("two exports in one process");
     startJsonLog("one.json", 0, 0, 0);
-    testOk1(ebpfMonExportGetOps(other)->json(other, pathOf("other.json"), 0, 0, 0, ebpfMonLogAll) == 0);
-    ebpfMonExportPut(other, &p);
-    ebpfMonExportPut(other, &p);
-    ebpfMonExportPut(exporter, &p);
-    ebpfMonExportStop(exporter, 5);
-    ebpfMonExportStop(other, 5);
+    testOk1(ebpfMonPutLogsGetOps(other)->json(other, pathOf("other.json"), 0, 0, 0, ebpfMonLogAll) == 0);
+    ebpfMonPutLogsAddPut(other, &p);
+    ebpfMonPutLogsAddPut(other, &p);
+    ebpfMonPutLogsAddPut(logs, &p);
+    ebpfMonPutLogsStop(logs, 5);
+    ebpfMonPutLogsStop(other, 5);
     testOk1(readLines(pathOf("one.json"), NULL, 0) == 1 && readLines(pathOf("other.json"), NULL, 0) == 2);
-    ebpfMonExportFree(other);
+    ebpfMonPutLogsFree(other);
 }
 
 MAIN(testExport)
 {
     testPlan(0);
     makeLogFolder("testExport");
-    exporter = ebpfMonExportNew();
+    logs = ebpfMonPutLogsNew();
     testBurstLog();
     testLoad();
     testTwo();
-    ebpfMonExportFree(exporter);
+    ebpfMonPutLogsFree(logs);
     removeAll(dir);
     return testDone();
 }

@@ -105,7 +105,7 @@ static void testIoc(ebpfMonImageCache *cache)
     testOk(image.core->site[ebpfMonFnPut].canReturn, "dbPut can have a return probe");
     testOk(readTarget(image.pdbbase, &base, sizeof(base)) == sizeof(base) && base, "pdbbase is not NULL");
     testOk(image.asActive != 0, "asActive is found in another library");
-    testOk(readTarget(image.epicsReleaseVersion, release, sizeof(release) - 1) > 0
+    testOk(readTarget(image.releaseVersion, release, sizeof(release) - 1) > 0
         && !strncmp(release, "EPICS R", 7) && !image.releaseIsPointer, "release \"%s\"", release);
     testOk(ebpfMonImageRead(cache, ioc, &again) == 0 && again.core == image.core, "the same from the cache");
     testCallers(cache);

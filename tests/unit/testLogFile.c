@@ -27,7 +27,7 @@ static void testRotationBySize(void)
     testOk1(startJsonLog("size.json", 0.05, 0, 20) == 0);
     for (unsigned i = 0; i < N; i++)
         putNumber(i);
-    ebpfMonExportStop(exporter, 10);
+    ebpfMonPutLogsStop(logs, 10);
     testOk(written() == N && lost() == 0, "%" PRIu64 " lines written", written());
     for (int i = 0; i < 25; i++) {
         snprintf(name, sizeof(name), i ? "size.json.%d" : "size.json", i);
@@ -58,7 +58,7 @@ static void testRotation(void)
     for (unsigned i = 0; i < 4; i++) {
         putNumber(i);
         writeUntil(i + 1);
-        testOk1(ebpfMonExportGetOps(exporter)->rotate(exporter) == 0);
+        testOk1(ebpfMonPutLogsGetOps(logs)->rotate(logs) == 0);
         if (i < 2) {
             snprintf(name, sizeof(name), "asked.json.%u", i + 1);
             testOk(until(hasFile, pathOf(name)), "%s", name);
@@ -79,7 +79,7 @@ static void testRotation(void)
         ebpfMonPut p = somePut(1000);
 
         others++;
-        ebpfMonExportPut(exporter, &p);
+        ebpfMonPutLogsAddPut(logs, &p);
         epicsThreadSleep(0.05);
     }
     testOk(grown(pathOf("asked.json")), "another program replaced the file: the new one is written");
@@ -87,7 +87,7 @@ static void testRotation(void)
     unlink(pathOf("asked.json.1"));
     putNumber(6);
     testOk(until(hasFile, pathOf("asked.json.1")), "the file is rotated by age");
-    ebpfMonExportStop(exporter, 10);
+    ebpfMonPutLogsStop(logs, 10);
     testOk(written() == 7 + others && lost() == 0, "%" PRIu64 " lines", written());
 }
 
@@ -105,7 +105,7 @@ static void testTornLine(void)
     startJsonLog("asked.json", 0, 0, 0);
     putNumber(7);
     writeUntil(1);
-    ebpfMonExportStop(exporter, 10);
+    ebpfMonPutLogsStop(logs, 10);
     text = contents(pathOf("asked.json"), &len);
     testOk(strncmp(text, "{\"half\n{\"time", 13) == 0, "%.20s", text);
     free(text);
@@ -115,15 +115,15 @@ static void testRefused(void)
 {
     testDiag("settings that are refused");
     eltc(0);
-    testOk1(ebpfMonExportGetOps(exporter)->json(exporter, dir, 0, 0, 0, ebpfMonLogAll) != 0);
+    testOk1(ebpfMonPutLogsGetOps(logs)->json(logs, dir, 0, 0, 0, ebpfMonLogAll) != 0);
     testOk1(startJsonLog("x", -1, 0, 0) != 0 && startJsonLog("x", NAN, 0, 0) != 0 &&
             startJsonLog("x", 0, 0, 5000) != 0);
-    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, "no such host", 0, ebpfMonLogAll, "") != 0);
-    testOk1(ebpfMonExportGetOps(exporter)->metadata(exporter, "pv", "x") != 0);
-    testOk1(ebpfMonExportGetOps(exporter)->rotate(exporter) != 0);
+    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, "no such host", 0, ebpfMonLogAll, "") != 0);
+    testOk1(ebpfMonPutLogsGetOps(logs)->metadata(logs, "pv", "x") != 0);
+    testOk1(ebpfMonPutLogsGetOps(logs)->rotate(logs) != 0);
     startJsonLog("twice", 0, 0, 0);
-    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, pathOf("twice"), 0, ebpfMonLogAll, "") != 0);
-    ebpfMonExportStop(exporter, 10);
+    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, pathOf("twice"), 0, ebpfMonLogAll, "") != 0);
+    ebpfMonPutLogsStop(logs, 10);
     eltc(1);
 }
 
@@ -138,7 +138,7 @@ static void testLateFolder(void)
     mkdir(pathOf("no"), 0755);
     writeUntil(1);
     testOk1(until(isFine, NULL));
-    ebpfMonExportStop(exporter, 10);
+    ebpfMonPutLogsStop(logs, 10);
     testOk1(readLines(pathOf("no/such.json"), NULL, 0) == 1 && lost() == 0);
     eltc(1);
 }
@@ -188,7 +188,7 @@ static void testFullDisk(void)
     testOk1(until(isFine, NULL));
     for (; produced < 4100; produced++)
         putNumber(produced);
-    ebpfMonExportStop(exporter, 10);
+    ebpfMonPutLogsStop(logs, 10);
     n = readLines(pathOf("disk/full.json"), seen, N);
     for (unsigned i = 0; i < produced; i++)
         missing += !seen[i];
@@ -210,7 +210,7 @@ MAIN(testLogFile)
     testPlan(0);
     makeLogFolder("testLogFile");
     useOwnNamespaces();
-    exporter = ebpfMonExportNew();
+    logs = ebpfMonPutLogsNew();
     testRotationBySize();
     testRotation();
     testTornLine();

@@ -60,7 +60,7 @@ static void startLog(int port)
     char target[64];
 
     snprintf(target, sizeof(target), "127.0.0.1:%d", port);
-    testOk1(ebpfMonExportGetOps(exporter)->caPutLog(exporter, target, port != serverPort, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, target, port != serverPort, ebpfMonLogAll, "") == 0);
 }
 
 static void testKilled(void)
@@ -106,7 +106,7 @@ static void testDeaf(int deafPort)
     testOk1(until(serverHasAll, NULL));
     testOk1(until(isInTrouble, "too slow"));
     since = ebpfMonClockSeconds();
-    ebpfMonExportStop(exporter, 2);
+    ebpfMonPutLogsStop(logs, 2);
     testOk(ebpfMonClockSeconds() - since < 3, "the end of the monitor does not wait for it: %.1f s",
            ebpfMonClockSeconds() - since);
     /* three logs; lines that the server without reads did not acknowledge are lost and counted */
@@ -209,7 +209,7 @@ MAIN(testLogServer)
     testPlan(0);
     makeLogFolder("testLogServer");
     useOwnNamespaces();
-    exporter = ebpfMonExportNew();
+    logs = ebpfMonPutLogsNew();
     testServers();
     removeAll(dir);
     return testDone();

@@ -71,7 +71,7 @@ static void testTrap(const char *what, int (*make)(const char *path), const char
     testOk(isVictimUntouched() && !hasFile(pathOf("nothing")), "no other file was written");
     unlink(pathOf("trap/t.json"));
     testOk(until(isFine, NULL), "the log goes on when the obstacle is gone");
-    ebpfMonExportStop(exporter, 10);
+    ebpfMonPutLogsStop(logs, 10);
     testOk(written() == 100 && lost() == 0 && isVictimUntouched(), "%" PRIu64 " written", written());
     eltc(1);
     unlink(pathOf("trap/t.json"));
@@ -92,7 +92,7 @@ static void testTrapLater(void)
     makeLink(pathOf("trap/t.json"));
     testOk1(until(isInTrouble, "it is a symbolic link"));
     putNumber(2);
-    ebpfMonExportStop(exporter, 1);
+    ebpfMonPutLogsStop(logs, 1);
     testOk1(isVictimUntouched() && lost() == 1);
     eltc(1);
     unlink(pathOf("trap/t.json"));
@@ -108,7 +108,7 @@ static void testOthersFolder(mode_t mode, uid_t uid, const char *message)
     testOk1(startJsonLog("others/o.json", 0, 0, 3) == 0);
     putNumber(1);
     testOk(until(isInTrouble, message), "%s", message);
-    ebpfMonExportStop(exporter, 1);
+    ebpfMonPutLogsStop(logs, 1);
     testOk1(!hasFile(pathOf("others/o.json")) && lost() == 1);
     rmdir(pathOf("others"));
     eltc(1);
@@ -128,7 +128,7 @@ static void testLinkedFolder(uid_t uid, int isRefused)
         testOk1(until(isInTrouble, "who could lead it elsewhere"));
     else
         writeUntil(1);
-    ebpfMonExportStop(exporter, 1);
+    ebpfMonPutLogsStop(logs, 1);
     testOk1(hasFile(pathOf("real/w.json")) == !isRefused);
     eltc(1);
     unlink(pathOf("real/w.json"));
@@ -151,12 +151,12 @@ static void testRotationBesideTraps(void)
     for (unsigned i = 0; i < 3; i++) {
         putNumber(i);
         writeUntil(i + 1);
-        testOk1(ebpfMonExportGetOps(exporter)->rotate(exporter) == 0);
+        testOk1(ebpfMonPutLogsGetOps(logs)->rotate(logs) == 0);
         testOk1(until(hasFile, pathOf("trap/r.json")));
     }
     putNumber(3);
     writeUntil(4);
-    ebpfMonExportStop(exporter, 10);
+    ebpfMonPutLogsStop(logs, 10);
     testOk1(isVictimUntouched() && lost() == 0);
     testOk(stat(pathOf("trap/r.json"), &st) == 0 && (st.st_mode & 07777) == 0640 && st.st_uid == geteuid(),
            "mode %o, uid %u", (unsigned)st.st_mode, (unsigned)st.st_uid);
@@ -167,7 +167,7 @@ MAIN(testOwnFile)
 {
     testPlan(0);
     makeLogFolder("testOwnFile");
-    exporter = ebpfMonExportNew();
+    logs = ebpfMonPutLogsNew();
     mkdir(pathOf("trap"), 0755);
     chmod(pathOf("trap"), 01777);
     testTrap("a symbolic link", makeLink, "it is a symbolic link; remove it");

@@ -237,18 +237,17 @@ static uint64_t published(void)
 static void testObject(void)
 {
     ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
-    ebpfMonPutLogConf conf;
+    const ebpfMonLogOps *ops = ebpfMonPutLogsGetOps(logs);
     ebpfMonPut p = somePut(1);
     size_t len;
     char *text;
 
     testDiag("the logs of a process");
     ebpfMonPutLogsAddPut(logs, &p); /* no log: no line is written */
-    testOk1(ebpfMonPutLogsRotate(logs) != 0);
-    testOk1(ebpfMonPutLogsSetMetadata(logs, "lab", "B2") == 0 && ebpfMonPutLogsSetMetadata(logs, "pv", "x") != 0);
-    testOk1(ebpfMonPutLogConfSetCaPutLog(&conf, pathOf("object.log"), 1, ebpfMonLogAll, "%i ") == 0);
+    testOk1(ops->rotate(logs) != 0);
+    testOk1(ops->metadata(logs, "lab", "B2") == 0 && ops->metadata(logs, "pv", "x") != 0);
     for (int round = 0; round < 2; round++) {
-        testOk1(ebpfMonPutLogsConfigure(logs, &conf) == 0);
+        testOk1(ops->caPutLog(logs, pathOf("object.log"), 1, ebpfMonLogAll, "%i ") == 0);
         for (unsigned i = 0; i < 100; i++)
             ebpfMonPutLogsAddPut(logs, &p);
         ebpfMonPutLogsFree(logs); /* nothing happens, because its thread runs */
@@ -321,14 +320,13 @@ static void keepMessage(void *unused, const char *text)
 static void testQueueLosses(void)
 {
     ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
-    ebpfMonPutLogConf conf;
+    const ebpfMonLogOps *ops = ebpfMonPutLogsGetOps(logs);
     ebpfMonRecordQueueState q;
     uint64_t made, lines, reported;
 
     testDiag("puts that the queue lost are a line of the log");
     begin();
-    ebpfMonPutLogConfSetJson(&conf, pathOf("queue.json"), 0, 0, 0, ebpfMonLogAll);
-    ebpfMonPutLogsConfigure(logs, &conf);
+    ops->json(logs, pathOf("queue.json"), 0, 0, 0, ebpfMonLogAll);
     ebpfMonPublishedLock();
     made = fillQueue(logs);
     ebpfMonRecordQueueGetState(logs->queue, &q);
@@ -359,21 +357,18 @@ static void testQueueLosses(void)
 static void testTooMany(void)
 {
     ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
-    ebpfMonPutLogConf conf;
+    const ebpfMonLogOps *ops = ebpfMonPutLogsGetOps(logs);
     char name[16];
     int refused = 0;
 
     testDiag("the number of logs is limited");
     for (unsigned i = 0; i <= EBPFMON_PUT_LOGS; i++) {
         sprintf(name, "many%u", i);
-        ebpfMonPutLogConfSetJson(&conf, pathOf(name), 0, 0, 0, ebpfMonLogAll);
-        refused += ebpfMonPutLogsConfigure(logs, &conf) != 0;
+        refused += ops->json(logs, pathOf(name), 0, 0, 0, ebpfMonLogAll) != 0;
     }
     testOk(refused == 1, "%d refused", refused);
-    ebpfMonPutLogConfSetJson(&conf, pathOf("many3"), 0, 0, 0, ebpfMonLogOff);
-    testOk1(ebpfMonPutLogsConfigure(logs, &conf) == 0);
-    ebpfMonPutLogConfSetJson(&conf, pathOf("another"), 0, 0, 0, ebpfMonLogAll);
-    testOk1(ebpfMonPutLogsConfigure(logs, &conf) == 0);
+    testOk1(ops->json(logs, pathOf("many3"), 0, 0, 0, ebpfMonLogOff) == 0);
+    testOk1(ops->json(logs, pathOf("another"), 0, 0, 0, ebpfMonLogAll) == 0);
     ebpfMonPutLogsStop(logs, 5);
     ebpfMonPutLogsFree(logs);
 }

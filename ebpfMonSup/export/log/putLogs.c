@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "export/log/putLogs.h"
-#include "export/shared/recordQueue.h"
 #include "model/published.h"
 
 /* --- the thread --- */
@@ -293,27 +292,7 @@ static void runLogThread(ebpfMonWorker *worker, void *arg)
 
 /* --- commands --- */
 
-/* The commands of the logs, and the queue of puts to the log thread. */
-
 #define CLOSE_SECONDS 0.5 /* s; to close without waiting for what is left */
-
-ebpfMonPutLogs *ebpfMonPutLogsNew(void)
-{
-    ebpfMonPutLogs *logs = calloc(1, sizeof(*logs));
-
-    if (logs)
-        logs->lock = epicsMutexMustCreate();
-    return logs;
-}
-
-void ebpfMonPutLogsFree(ebpfMonPutLogs *logs)
-{
-    if (!logs || logs->worker)
-        return;
-    ebpfMonRecordQueueFree(logs->queue);
-    epicsMutexDestroy(logs->lock);
-    free(logs);
-}
 
 void ebpfMonPutLogsAddPut(ebpfMonPutLogs *logs, const ebpfMonPut *put)
 {
@@ -383,7 +362,8 @@ static unsigned countLogs(const ebpfMonPutLogConf *conf)
     return count;
 }
 
-int ebpfMonPutLogsConfigure(ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf)
+/* Begins a log, changes it, or ends it (mode off). 0; or -1, and a message was logged. */
+static long configureLog(ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf)
 {
     int place, status = 0;
 
@@ -406,8 +386,9 @@ int ebpfMonPutLogsConfigure(ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf)
     return status;
 }
 
-int ebpfMonPutLogsSetMetadata(ebpfMonPutLogs *logs, const char *key, const char *value)
+static long setMetadata(void *arg, const char *key, const char *value)
 {
+    ebpfMonPutLogs *logs = arg;
     int status;
 
     epicsMutexMustLock(logs->lock);
@@ -417,8 +398,9 @@ int ebpfMonPutLogsSetMetadata(ebpfMonPutLogs *logs, const char *key, const char 
     return status;
 }
 
-int ebpfMonPutLogsRotate(ebpfMonPutLogs *logs)
+static long rotateLogs(void *arg)
 {
+    ebpfMonPutLogs *logs = arg;
     unsigned files = 0;
 
     epicsMutexMustLock(logs->lock);
@@ -434,8 +416,9 @@ int ebpfMonPutLogsRotate(ebpfMonPutLogs *logs)
     return -1;
 }
 
-void ebpfMonPutLogsResetLost(ebpfMonPutLogs *logs)
+static void resetLost(void *arg)
 {
+    ebpfMonPutLogs *logs = arg;
     ebpfMonRecordQueueState q = {0};
 
     epicsMutexMustLock(logs->lock);
@@ -449,8 +432,9 @@ void ebpfMonPutLogsResetLost(ebpfMonPutLogs *logs)
     epicsMutexUnlock(logs->lock);
 }
 
-void ebpfMonPutLogsReport(ebpfMonPutLogs *logs, int level)
+static void printReport(void *arg, int level)
 {
+    ebpfMonPutLogs *logs = arg;
     static const char *const formats[] = {"JSON", "caPutLog text", "caPutLog JSON"};
     ebpfMonPutLogConf conf[EBPFMON_PUT_LOGS];
     ebpfMonPutLogCounts count[EBPFMON_PUT_LOGS];
@@ -510,4 +494,46 @@ void ebpfMonPutLogsStop(ebpfMonPutLogs *logs, double seconds)
     logs->worker = NULL;
     logs->stopping = 0;
     epicsMutexUnlock(logs->lock);
+}
+
+static long setJsonLog(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
+{
+    ebpfMonPutLogConf conf;
+
+    return ebpfMonPutLogConfSetJson(&conf, file, maxMB, hours, keep, mode) ? -1 : configureLog(arg, &conf);
+}
+
+static long setCaPutLog(void *arg, const char *target, int asJson, ebpfMonLogMode mode, const char *prefix)
+{
+    ebpfMonPutLogConf conf;
+
+    return ebpfMonPutLogConfSetCaPutLog(&conf, target, asJson, mode, prefix) ? -1 : configureLog(arg, &conf);
+}
+
+ebpfMonPutLogs *ebpfMonPutLogsNew(void)
+{
+    ebpfMonPutLogs *logs = calloc(1, sizeof(*logs));
+
+    if (!logs)
+        return NULL;
+    logs->lock = epicsMutexMustCreate();
+    logs->ops = (ebpfMonLogOps){
+        .arg = logs, .json = setJsonLog, .caPutLog = setCaPutLog, .metadata = setMetadata, .rotate = rotateLogs,
+        .resetLost = resetLost, .report = printReport,
+    };
+    return logs;
+}
+
+void ebpfMonPutLogsFree(ebpfMonPutLogs *logs)
+{
+    if (!logs || logs->worker)
+        return;
+    ebpfMonRecordQueueFree(logs->queue);
+    epicsMutexDestroy(logs->lock);
+    free(logs);
+}
+
+const ebpfMonLogOps *ebpfMonPutLogsGetOps(const ebpfMonPutLogs *logs)
+{
+    return &logs->ops;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The logs of puts, and the thread that writes them. ebpfMonPutLogsAddPut copies a put into a bounded queue and never
- * waits. If a disk hangs, only the thread waits. Any thread may call these functions, except Free. Counts and state go
- * to the published values (model/published.h).
+ * The logs of puts, in files and on log servers, and the thread that writes them. ebpfMonPutLogsAddPut copies a put into
+ * a bounded queue and never waits. If a disk hangs, only the thread waits. What could not be written or sent is counted.
+ * Any thread may call these functions, except Free. Counts and state go to the published values (model/published.h).
  */
 #ifndef EBPFMON_PUTLOGS_H
 #define EBPFMON_PUTLOGS_H
@@ -12,12 +12,11 @@
 #include "export/log/putLog.h"
 #include "export/log/putLogConf.h"
 #include "export/shared/recordQueue.h"
+#include "model/ops.h"
+#include "model/put.h"
 
-/* --- the thread ---
- *
- * What commands (any thread) and the log thread share. Only the thread uses the logs. Commands
- * write what they want to wanted[], and read counts[].
- */
+/* What commands (any thread) and the log thread share. Only the thread uses the logs. Commands write what they want to
+ * wanted[], and read counts[]. */
 
 #define EBPFMON_LOG_CHUNK     (256u << 10) /* bytes of puts that are read from the queue at a time */
 
@@ -35,7 +34,8 @@ typedef struct {
     int      troubleBefore;  /* nonzero: there was trouble at the last publication */
 } ebpfMonLogWriter;
 
-typedef struct ebpfMonPutLogs {
+typedef struct {
+    ebpfMonLogOps ops;         /* never changes */
     int active;                /* atomic; nonzero: puts are queued */
     ebpfMonRecordQueue *queue; /* packed puts; made with the first log, before "active" is set, and then kept */
     epicsMutexId lock;         /* protects the members below, except "writer" */
@@ -52,34 +52,18 @@ typedef struct ebpfMonPutLogs {
     ebpfMonLogWriter writer;
 } ebpfMonPutLogs;
 
-/* --- commands --- */
-
-typedef struct ebpfMonPutLogs ebpfMonPutLogs;
-
 /* Makes the logs. The thread starts with the first log. NULL: no memory. */
 ebpfMonPutLogs *ebpfMonPutLogsNew(void);
 
-/* Only after ebpfMonPutLogsStop, when no other thread uses it any more. If its thread still runs, nothing is freed. */
+/* Only after ebpfMonPutLogsStop, when no other thread uses it any more. If its thread still runs, nothing is freed. NULL
+ * does no harm. */
 void ebpfMonPutLogsFree(ebpfMonPutLogs *logs);
 
-/* Begins a log, changes it, or ends it (mode off). 0; or -1, and a message was logged. */
-int ebpfMonPutLogsConfigure(ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf);
-
-/* Sets a key of caPutLog's JSON metadata for all logs. An empty value removes it. 0; or -1, and a message was
- * logged. */
-int ebpfMonPutLogsSetMetadata(ebpfMonPutLogs *logs, const char *key, const char *value);
+/* The operations that commands and records call. They stay valid until ebpfMonPutLogsFree. */
+const ebpfMonLogOps *ebpfMonPutLogsGetOps(const ebpfMonPutLogs *logs);
 
 /* Queues a put. Without a log it returns at once. */
 void ebpfMonPutLogsAddPut(ebpfMonPutLogs *logs, const ebpfMonPut *put);
-
-/* Rotates all files. 0; or -1, and a message was logged: no log is a file. */
-int ebpfMonPutLogsRotate(ebpfMonPutLogs *logs);
-
-/* The published count of losses begins at 0 again. */
-void ebpfMonPutLogsResetLost(ebpfMonPutLogs *logs);
-
-/* Prints the logs to stdout. "level" 1: with the counts of each log. */
-void ebpfMonPutLogsReport(ebpfMonPutLogs *logs, int level);
 
 /* Writes what is queued, for "seconds" at most, then ends the thread and all logs. Afterwards logs can be configured
  * again. */
