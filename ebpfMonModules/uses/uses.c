@@ -12,7 +12,7 @@
 
 #define WHO_SIZE 192
 
-/* The same form as the writer of a put (put/writerText.c). */
+/* The same form as the writer of a put (put/valueText.c). */
 static void formatWho(const ebpfMonPutClient *client, char *buf, size_t size)
 {
     char local[160] = "";

@@ -19,7 +19,7 @@
 #define PERIOD      1.0  /* s */
 #define IOCS_MAX    256
 #define NOTES       256  /* puts that are kept, to find when one that waits began */
-#define LATE_NS     (3 * EBPFMON_SECOND_NS) /* a put may be published so late (put/pendingPuts.h, put/putJoin.h) */
+#define LATE_NS     (3 * EBPFMON_SECOND_NS) /* a put may be published so late (put/iocPuts.h, put/putJoin.h) */
 #define COST_NS     (10 * EBPFMON_SECOND_NS) /* the cost is a mean over this time */
 #define RECORD_NS   1000 /* that one record takes, until it is measured */
 #define QUIET_LOOKS 3

@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "monitor/packetNotes.h"
-#include "put/writerText.h"
+#include "put/valueText.h"
 
 #define CIRCUITS 1024 /* whose texts are remembered */
 #define KEEP_NS  (5 * EBPFMON_SECOND_NS) /* so long: an IOC is found, and a client is known, some time later */

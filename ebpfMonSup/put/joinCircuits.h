@@ -8,6 +8,7 @@
 
 #include "put/finishedPut.h"
 #include "put/packetPut.h"
+#include "wire/wireEvent.h"
 
 #define EBPFMON_JOIN_BUCKETS 1024
 #define EBPFMON_JOIN_PUT_BITS 16        /* 2^ so many buckets of puts */
@@ -129,5 +130,13 @@ void ebpfMonJoinCircuitConfirm(ebpfMonJoinCircuit *circuit, uint64_t number, uin
 
 /* The IOC has served the message with this sequence number. */
 void ebpfMonJoinCircuitSetServed(ebpfMonJoinCircuit *circuit, uint32_t seq);
+
+/* A put seen in the IOC is published without its packet: notes this until the packet comes. */
+void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put);
+
+/* Nonzero: the put of this packet was already published as a put seen in the IOC. Removes the note. "at": monotonic ns
+ * when the packet came. */
+int ebpfMonJoinPublishedTake(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit *circuit, const ebpfMonWireEvent *ev,
+                             uint64_t at);
 
 #endif

@@ -1,13 +1,631 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+#include <stdio.h>
+#include <string.h>
+#include <cadef.h>
+#include <epicsTime.h>
 
 #include "common/clock.h"
+#include "common/hash.h"
+#include "common/text.h"
 #include "host/procNetns.h"
 #include "model/filter.h"
-#include "put/lastValues.h"
+#include "model/put.h"
 #include "put/packetEvents.h"
-#include "put/translated.h"
+#include "put/putDecode.h"
+#include "put/valueText.h"
 #include "wire/caType.h"
+#include "wire/wireEvent.h"
+
+/* --- circuits of connections --- */
+
+#define CONNECTIONS 2048 /* of connections, by hash; a power of two */
+#define CONNECTION_WAYS   8    /* … each in one of so many places */
+
+#define CLOCKS_NS 1000000 /* the time of a packet is computed by two clocks */
+
+typedef struct {
+    struct ebpfMonPeer peer;
+    uint64_t used;    /* the newest has the highest; 0: the place is free */
+    uint64_t circuit; /* the newest one with these ends */
+    int      known;   /* as ebpfMonFindReceived returned it */
+    ebpfMonReceived received;
+    int      hasFloor; /* an earlier circuit of this connection has shown what comes before "floor" */
+    uint32_t floor;
+} realCircuit;
+
+struct ebpfMonRealCircuits {
+    ebpfMonFindReceived find;
+    uint64_t    serial;
+    realCircuit place[CONNECTIONS];
+};
+
+ebpfMonRealCircuits *ebpfMonRealCircuitsNew(ebpfMonFindReceived find)
+{
+    ebpfMonRealCircuits *real = calloc(1, sizeof(*real));
+
+    if (real)
+        real->find = find;
+    return real;
+}
+
+void ebpfMonRealCircuitsFree(ebpfMonRealCircuits *real)
+{
+    free(real);
+}
+
+/* Nonzero: "a" gives up its place before "b". Forged connections must not displace real ones. */
+static int isLess(const realCircuit *a, const realCircuit *b)
+{
+    return (a->known > 0) != (b->known > 0) ? b->known > 0 : a->used < b->used;
+}
+
+static realCircuit *takePlace(ebpfMonRealCircuits *real, const struct ebpfMonPeer *peer)
+{
+    uint64_t h = ebpfMonHashMix(((uint64_t)peer->addr << 32 | peer->saddr) ^
+                                ((uint64_t)peer->port << 48 | (uint64_t)peer->sport << 32 | peer->netns));
+    realCircuit *least = &real->place[h % CONNECTIONS];
+
+    for (unsigned i = 0; i < CONNECTION_WAYS; i++) {
+        realCircuit *c = &real->place[(h + i) % CONNECTIONS];
+
+        if (c->used && memcmp(&c->peer, peer, sizeof(*peer)) == 0)
+            return c;
+        if (isLess(c, least))
+            least = c;
+    }
+    *least = (realCircuit){ .peer = *peer };
+    return least;
+}
+
+static void askKernel(ebpfMonRealCircuits *real, realCircuit *c, const struct ebpfMonFirst *first, pid_t pid)
+{
+    ebpfMonReceived found;
+    int known = real->find(&c->peer, first, pid, &found);
+
+    if (c->known > 0 && known > 0 && !ebpfMonFirstIsSame(&c->received.first, &found.first))
+        c->hasFloor = 0; /* another connection with the same ends */
+    if (known > 0 || c->known <= 0) { /* else it has ended, and what was known of that is forgotten */
+        c->known = known;
+        c->received = found;
+    }
+}
+
+/* The circuit has shown a put. If it is another one than before with the same ends, it may be the same connection: the
+ * end of the other circuit was forged, or there was no room for it. */
+static realCircuit *useCircuit(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer)
+{
+    realCircuit *c = takePlace(real, peer);
+
+    c->used = ++real->serial;
+    if (circuit > c->circuit && c->known > 0 && c->received.hasUpTo) {
+        c->hasFloor = 1;
+        c->floor = c->received.upTo;
+    }
+    if (circuit > c->circuit)
+        c->circuit = circuit;
+    return c;
+}
+
+void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
+                             const struct ebpfMonFirst *first, pid_t pid)
+{
+    realCircuit *c;
+
+    if (!real->find || !pid || takePlace(real, peer)->circuit >= circuit)
+        return;
+    c = useCircuit(real, circuit, peer);
+    askKernel(real, c, first, pid);
+}
+
+/* Nonzero: all of the put was received. */
+static int coversPut(const realCircuit *c, const ebpfMonPacketPut *put)
+{
+    const ebpfMonReceived *r = &c->received;
+
+    if (c->known <= 0 || (r->endedAt && put->at > r->endedAt + CLOCKS_NS))
+        return 0;
+    if ((put->first.seq[0] || put->first.seq[1]) && (r->first.seq[0] || r->first.seq[1]) &&
+        !ebpfMonFirstIsSame(&put->first, &r->first))
+        return 0;
+    return !r->hasUpTo || r->upTo - put->end <= r->window;
+}
+
+static int isAgain(const realCircuit *c, const ebpfMonPacketPut *put)
+{
+    return c->hasFloor && put->circuit >= c->circuit && (int32_t)(put->seq - c->floor) < 0;
+}
+
+int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *put)
+{
+    realCircuit *c;
+
+    if (!real->find || !put->pid)
+        return 1;
+    c = useCircuit(real, put->circuit, &put->peer);
+    if (!c->received.hasUpTo || !coversPut(c, put))
+        askKernel(real, c, &put->first, put->pid);
+    return coversPut(c, put) && !isAgain(c, put);
+}
+
+/* --- translated circuits ---
+ *
+ * Connections whose server's address is translated on this host (DNAT: a published port of a container, a service of
+ * Kubernetes). Packets show such a connection twice: the outer one, as the client made it, to an address at which
+ * nobody listens; and the inner one, to the server. Whatever translates, it leaves sequence numbers and contents as
+ * they are. So the outer one is found when the same message comes in both. Packet thread only.
+ *
+ * Who can write packets in the namespace of the server could so hide puts to other hosts. The caller answers for it. */
+
+typedef struct ebpfMonTranslated ebpfMonTranslated;
+
+#define NOTES   1024
+#define PLACES  1024 /* of connections, in each table; a power of two */
+#define WAYS    8
+#define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds */
+
+/* A message to a server elsewhere. */
+typedef struct {
+    struct ebpfMonPeer  peer;
+    struct ebpfMonFirst first;
+    uint64_t at;   /* monotonic ns; 0: none */
+    uint64_t hash; /* of its value */
+    uint32_t seq, end, name;
+    ebpfMonWireProtocol protocol;
+    int      isPut;
+} message;
+
+typedef struct {
+    struct ebpfMonPeer key, other;
+    uint64_t serial; /* the newest has the highest; 0: the place is free */
+} connection;
+
+struct ebpfMonTranslated {
+    message    note[NOTES]; /* the newest is before "next" */
+    unsigned   next;
+    connection byInner[PLACES], byOuter[PLACES];
+    uint64_t   serial;
+};
+
+/* NULL without memory */
+static ebpfMonTranslated *newTranslated(void)
+{
+    return calloc(1, sizeof(ebpfMonTranslated));
+}
+
+static void freeTranslated(ebpfMonTranslated *t)
+{
+    free(t);
+}
+
+static message makeMessage(const ebpfMonWireEvent *ev, uint64_t at)
+{
+    message m = { .peer = ev->peer, .first = ev->first, .at = at, .protocol = ev->protocol };
+
+    m.isPut = ev->kind == ebpfMonWirePut;
+    if (m.isPut) {
+        m.hash = ev->hash;
+        m.seq = ev->seq;
+        m.end = ev->end;
+        m.name = (uint32_t)ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, ev->name, strlen(ev->name));
+    }
+    return m;
+}
+
+static int isFirstKnown(const struct ebpfMonFirst *first)
+{
+    return first->seq[0] || first->seq[1];
+}
+
+/* One that begins has nothing but its first sequence numbers. */
+static int isSameMessage(const message *a, const message *b)
+{
+    if (isFirstKnown(&a->first) && isFirstKnown(&b->first) && !ebpfMonFirstIsSame(&a->first, &b->first))
+        return 0;
+    if (!a->isPut)
+        return !b->isPut && isFirstKnown(&a->first) && isFirstKnown(&b->first) && a->protocol == b->protocol;
+    return b->isPut && a->seq == b->seq && a->end == b->end && a->hash == b->hash && a->name == b->name &&
+           a->protocol == b->protocol;
+}
+
+/* A put, or the begin of a circuit, to a server that is not on this host as far as we know. "at": when its packet came,
+ * monotonic ns, as the next one. */
+static void noteTranslated(ebpfMonTranslated *t, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    t->note[t->next++ % NOTES] = makeMessage(ev, at);
+}
+
+/* The connection, to a server that is not on this host, in which the same message came a moment ago. NULL: none. */
+static const struct ebpfMonPeer *findSame(const ebpfMonTranslated *t, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    const message m = makeMessage(ev, at);
+
+    for (unsigned i = 1; i <= NOTES; i++) {
+        const message *note = &t->note[(t->next - i) % NOTES];
+
+        if (!note->at || at > note->at + SAME_NS)
+            return NULL;
+        if (isSameMessage(note, &m) && memcmp(&note->peer, &ev->peer, sizeof(ev->peer)) != 0)
+            return &note->peer;
+    }
+    return NULL;
+}
+
+static size_t hashPeer(const struct ebpfMonPeer *p)
+{
+    return (size_t)ebpfMonHashMix(((uint64_t)p->addr << 32 | p->saddr) ^
+                                  ((uint64_t)p->port << 48 | (uint64_t)p->sport << 32 | p->netns)) % PLACES;
+}
+
+static connection *findConnection(const connection *table, const struct ebpfMonPeer *key)
+{
+    size_t h = hashPeer(key);
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        connection *c = (connection *)&table[(h + i) % PLACES]; /* some callers change it, others do not */
+
+        if (c->serial && memcmp(&c->key, key, sizeof(*key)) == 0)
+            return c;
+    }
+    return NULL;
+}
+
+/* The place of the connection, a free one, or that of the oldest. */
+static connection *getPlace(connection *table, const struct ebpfMonPeer *key)
+{
+    connection *place = findConnection(table, key), *oldest = &table[hashPeer(key)];
+
+    for (unsigned i = 0; i < WAYS && !place; i++) {
+        connection *c = &table[(hashPeer(key) + i) % PLACES];
+
+        if (c->serial < oldest->serial)
+            oldest = c;
+    }
+    return place ? place : oldest;
+}
+
+/* "inner" is a translation of "outer". */
+static void addTranslated(ebpfMonTranslated *t, const struct ebpfMonPeer *outer, const struct ebpfMonPeer *inner)
+{
+    t->serial++;
+    *getPlace(t->byInner, inner) = (connection){ .key = *inner, .other = *outer, .serial = t->serial };
+    *getPlace(t->byOuter, outer) = (connection){ .key = *outer, .other = *inner, .serial = t->serial };
+}
+
+/* The outer connection. NULL: this one is no translation, or is forgotten: some hundred are known. */
+static const struct ebpfMonPeer *findOuter(const ebpfMonTranslated *t, const struct ebpfMonPeer *inner)
+{
+    const connection *c = findConnection(t->byInner, inner);
+
+    return c ? &c->other : NULL;
+}
+
+/* Nonzero: it is the outer one of such a connection. */
+static int translatedIsOuter(const ebpfMonTranslated *t, const struct ebpfMonPeer *peer)
+{
+    return findConnection(t->byOuter, peer) != NULL;
+}
+
+/* The connection has ended: another one may have its addresses and ports. */
+static void forgetTranslated(ebpfMonTranslated *t, const struct ebpfMonPeer *peer)
+{
+    connection *inner = findConnection(t->byInner, peer), *outer = findConnection(t->byOuter, peer);
+
+    if (inner)
+        inner->serial = 0;
+    if (outer)
+        outer->serial = 0;
+}
+
+/* --- puts of packets --- */
+
+struct ebpfMonPacketPuts {
+    ebpfMonPutClients *clients;    /* these two are the caller's */
+    ebpfMonLinkWrites *linkWrites;
+    ebpfMonPutSink     sink;
+    void              *arg;
+    ebpfMonPut         put;        /* the one that is being finished: too large for the stack */
+};
+
+ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink,
+                                        void *arg)
+{
+    ebpfMonPacketPuts *puts = calloc(1, sizeof(*puts));
+
+    if (!puts)
+        return NULL;
+    puts->clients = clients;
+    puts->linkWrites = linkWrites;
+    puts->sink = sink;
+    puts->arg = arg;
+    return puts;
+}
+
+void ebpfMonPacketPutsFree(ebpfMonPacketPuts *puts)
+{
+    free(puts);
+}
+
+static void setPv(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    if (!p->channel[0]) {
+        snprintf(put->pv, sizeof(put->pv), "sid %u", p->sid);
+        return;
+    }
+    ebpfMonTextCopyBytes(put->pv, sizeof(put->pv), p->channel, ebpfMonPacketTextGetNameLength(p->channel));
+    if (strcmp(put->pv, p->channel) != 0)
+        ebpfMonTextCopy(put->channel, sizeof(put->channel), p->channel);
+}
+
+static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    put->count = (long)p->count;
+    put->hash = p->hash;
+    put->oldCount = -1;
+    if (p->isCall) {
+        char text[sizeof(put->val) + 8];
+
+        snprintf(text, sizeof(text), "call %s", (const char *)p->data);
+        ebpfMonTextCopy(put->val, sizeof(put->val), text);
+        put->isText = 1;
+    } else if (p->pva) {
+        ebpfMonTextCopy(put->val, sizeof(put->val), (const char *)p->data);
+        put->isNumber = p->isNumber && ebpfMonPacketTextIsNumber(put->val);
+        put->number = p->number;
+    } else {
+        put->isText = ebpfMonPacketTextFormatCa(p->data, p->have, p->baseType, p->count, put->val, sizeof(put->val),
+                                                &put->isNumber, &put->number);
+    }
+    if (!p->old.known)
+        return;
+    put->hasOld = 1;
+    put->oldIsNumber = p->old.isNumber;
+    put->oldIsText = p->old.isText;
+    put->oldNumber = p->old.number;
+    put->oldCount = p->old.count;
+    ebpfMonTextCopy(put->old, sizeof(put->old), p->old.text);
+}
+
+static void setAcknowledge(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    ebpfMonValue sent = {
+        .data = p->data, .len = p->have, .type = ebpfMonDbfUshort, .size = 2, .count = 1, .network = 1,
+    };
+
+    put->hash = p->hash;
+    ebpfMonPutDecodeSetAcknowledge(put, p->dbrType == EBPFMON_CA_PUT_ACKS, &sent);
+}
+
+/* A CA server adds the name of the record, or words of its own (send_err of rsrv/camessage.c). */
+static void setMessage(const ebpfMonPacketPut *p, ebpfMonPut *put)
+{
+    size_t record = ebpfMonPutGetRecordLength(put->pv);
+    const char *own = strncmp(p->message, put->pv, record) == 0 && !p->message[record] ? "" : p->message;
+
+    if (p->ok || p->pva || own[0])
+        ebpfMonTextCopy(put->message, sizeof(put->message), own);
+    else
+        ebpfMonTextCopy(put->message, sizeof(put->message), ca_message((long)p->status));
+}
+
+static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)
+{
+    if (p->replied && p->ok && p->pva && p->inside && !missed) {
+        put->result = ebpfMonPutUnwritten; /* a member of a group without +putorder, a field like display.units */
+        setMessage(p, put);
+    } else if (p->replied) {
+        put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
+        setMessage(p, put);
+    } else if (p->inside) {
+        /* The IOC went on with this circuit, or ended, and did not make the put. Only a write-notify may still
+         * wait for its record. */
+        put->result = missed || (p->replyAsked && !p->pva && !p->closed) ? ebpfMonPutUnknown : ebpfMonPutLost;
+    } else {
+        put->result = p->replyAsked ? ebpfMonPutUnknown : ebpfMonPutSent;
+    }
+}
+
+void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p, const char *server, int missed)
+{
+    ebpfMonMessageKey key = { .peer = p->peer, .at = p->at, .seq = p->seq, .seqKind = EBPFMON_SEQ_MESSAGE };
+    ebpfMonPut *put = &puts->put;
+    ebpfMonFinishedPut finished = { .put = put, .key = &key };
+    ebpfMonPutClient client;
+
+    memset(put, 0, sizeof(*put));
+    put->time = ebpfMonClockStamp(p->time);
+    put->at = p->at;
+    put->seen = EBPFMON_SEEN_WIRE;
+    put->through = p->pva ? ebpfMonByPva : ebpfMonByCa;
+    snprintf(put->ioc, sizeof(put->ioc), "%s", server);
+    setPv(p, put);
+    if (!p->pva && ebpfMonCaTypeIsAcknowledge(p->dbrType))
+        setAcknowledge(p, put);
+    else
+        setValues(p, put);
+    if (p->outer.port)
+        ebpfMonPutClientsFindOuter(puts->clients, &p->peer, &p->outer, &p->first, p->user, p->host, &client);
+    else
+        ebpfMonPutClientsFind(puts->clients, &p->peer, &p->first, p->user, p->host, &client);
+    ebpfMonPutClientSet(&client, put);
+    if (client.peerPid && !p->pva)
+        ebpfMonLinkWritesTakeWriter(puts->linkWrites, client.peerPid, p->channel, p->at, put);
+    setResult(p, missed, put);
+    put->isPartly = p->made;
+    ebpfMonWriterTextComplete(put);
+    puts->sink(puts->arg, &finished);
+}
+
+/* --- the values that clients read --- */
+
+#define VALUES 8192
+
+typedef struct {
+    uint64_t key;          /* hash of server and channel; 0: none */
+    uint64_t server;       /* hash of the server */
+    uint64_t circuit, put; /* the put that wrote it; put 0: it was read */
+    uint64_t fields;       /* as in ebpfMonWireEvent */
+    ebpfMonOldValue value;
+} lastValue;
+
+struct ebpfMonLastValues {
+    lastValue table[VALUES];
+};
+
+ebpfMonLastValues *ebpfMonLastValuesNew(void)
+{
+    return calloc(1, sizeof(ebpfMonLastValues));
+}
+
+void ebpfMonLastValuesFree(ebpfMonLastValues *values)
+{
+    free(values);
+}
+
+static uint64_t hashServer(const struct ebpfMonPeer *peer)
+{
+    return EBPFMON_FNV64_BEGIN ^ peer->saddr ^ (uint64_t)peer->sport << 32 ^ (uint64_t)peer->netns << 16;
+}
+
+/* Without ".VAL": both names lead to the same values. With a modifier or a filter, a channel has other values. */
+static size_t getLength(const char *channel)
+{
+    size_t n = strlen(channel);
+
+    return n > 4 && strcmp(channel + n - 4, ".VAL") == 0 ? n - 4 : n;
+}
+
+/* 64 bits: two names have the same key with a chance of 10^-19. Then the value of the other would be shown. */
+static uint64_t hashChannel(const struct ebpfMonPeer *peer, const char *channel)
+{
+    uint64_t h = ebpfMonHashFnv64(hashServer(peer), channel, getLength(channel));
+
+    return h ? h : 1;
+}
+
+static lastValue *findPlace(ebpfMonLastValues *values, uint64_t key)
+{
+    return &values->table[(key ^ key >> 32) % VALUES];
+}
+
+static void storeValue(lastValue *l, uint64_t key, const ebpfMonWireEvent *ev)
+{
+    char text[EBPFMON_TEXT_SIZE];
+
+    l->key = key;
+    l->server = hashServer(&ev->peer);
+    l->circuit = ev->circuit;
+    l->put = ev->kind == ebpfMonWirePut ? ev->id : 0;
+    l->fields = ev->fields;
+    l->value.known = 1;
+    l->value.count = (long)ev->count;
+    l->value.isText = 0; /* texts of PVA arrays have quotes */
+    if (ev->protocol == ebpfMonWirePva) {
+        l->value.isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
+        l->value.number = ev->number;
+        ebpfMonTextCopy(l->value.text, sizeof(l->value.text), ev->text);
+        return;
+    }
+    l->value.isText = ebpfMonPacketTextFormatCa(
+        ev->data, (uint32_t)(ev->have < EBPFMON_PACKET_PUT_DATA ? ev->have : EBPFMON_PACKET_PUT_DATA), ev->baseType,
+        ev->count, text, sizeof(text), &l->value.isNumber, &l->value.number);
+    ebpfMonTextCopy(l->value.text, sizeof(l->value.text), text);
+}
+
+void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *ev)
+{
+    lastValue *l;
+    uint64_t key;
+
+    if (!ev->name[0] || !ev->data || (ev->isPartial && !ev->isUpdate))
+        return;
+    key = hashChannel(&ev->peer, ev->name);
+    l = findPlace(values, key);
+    if (!ev->isPartial)
+        storeValue(l, key, ev);
+    else if (l->key == key)
+        l->value.known = 0; /* it has changed since it was seen whole, perhaps */
+}
+
+/* Nonzero: it is the value of the fields that this put writes. What is known of other fields tells nothing. */
+static int isOfFields(const lastValue *l, const ebpfMonWireEvent *ev)
+{
+    return l->fields == ev->fields && (ev->fields || ev->protocol == ebpfMonWireCa);
+}
+
+void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *ev, ebpfMonOldValue *old)
+{
+    uint64_t key = hashChannel(&ev->peer, ev->name);
+    lastValue *l = findPlace(values, key);
+
+    old->known = 0;
+    if (!ev->name[0])
+        return;
+    if (l->key == key && l->value.known && isOfFields(l, ev))
+        *old = l->value;
+    storeValue(l, key, ev);
+}
+
+void ebpfMonLastValuesForgetServer(ebpfMonLastValues *values, const struct ebpfMonPeer *peer)
+{
+    uint64_t server = hashServer(peer);
+
+    for (unsigned i = 0; i < VALUES; i++)
+        if (values->table[i].server == server)
+            values->table[i].key = 0;
+}
+
+void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent *reply, const ebpfMonOldValue *old)
+{
+    uint64_t key = hashChannel(&reply->peer, reply->name);
+    lastValue *l = findPlace(values, key);
+
+    if (l->key == key && l->put == reply->id && l->circuit == reply->circuit) {
+        l->value = *old;
+        l->put = 0;
+    }
+}
+
+/* --- values as text --- */
+
+int ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
+                              int *isNumber, double *number)
+{
+    ebpfMonValue v = {
+        .data = data, .len = have, .type = ebpfMonPutDecodeCaType(baseType), .size = 40, .count = count, .network = 1,
+    };
+
+    if (baseType < 0) {
+        *isNumber = 0;
+        snprintf(buf, size, "?");
+        return 0;
+    }
+    *isNumber = v.type != ebpfMonDbfEnum && ebpfMonValueTextGetNumber(&v, number);
+    ebpfMonValueTextFormat(NULL, NULL, 0, &v, buf, size);
+    return ebpfMonValueTextIsText(&v);
+}
+
+int ebpfMonPacketTextIsNumber(const char *text)
+{
+    char *end;
+
+    strtod(text, &end);
+    return text[0] && !*end;
+}
+
+size_t ebpfMonPacketTextGetNameLength(const char *channel)
+{
+    const char *dot = strchr(channel, '.'), *field = dot ? dot + 1 : NULL;
+    size_t n = strlen(channel);
+
+    if (field && !memchr(field, '.', strcspn(field, "{["))) /* else it is no name of Base */
+        n = (size_t)(field - channel) + strcspn(field, "{[$");
+    if (n > 1 && channel[n - 1] == '.')
+        return n - 1;
+    return n > 4 && strncmp(channel + n - 4, ".VAL", 4) == 0 ? n - 4 : n;
+}
+
+/* --- events --- */
 
 #define DELAY_MAX   60000000000ull /* from a packet to us */
 #define ASK_NS      100000000ull   /* the kernel is not asked for sockets more often than that */
@@ -42,7 +660,7 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->calls = *calls;
     e->canJoin = canJoin;
     e->lastValues = ebpfMonLastValuesNew();
-    e->translated = ebpfMonTranslatedNew();
+    e->translated = newTranslated();
     e->realCircuits = ebpfMonRealCircuitsNew(calls->findReceived);
     if (e->lastValues && e->translated && e->realCircuits)
         return e;
@@ -54,7 +672,7 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *e)
 {
     if (!e)
         return;
-    ebpfMonTranslatedFree(e->translated);
+    freeTranslated(e->translated);
     ebpfMonLastValuesFree(e->lastValues);
     ebpfMonRealCircuitsFree(e->realCircuits);
     free(e);
@@ -97,18 +715,18 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
     uint64_t now = findArrival(ev->time); /* however long it takes to find the servers */
     const struct ebpfMonPeer *outer;
 
-    if (server->isElsewhere || ebpfMonTranslatedIsOuter(e->translated, &ev->peer))
+    if (server->isElsewhere || translatedIsOuter(e->translated, &ev->peer))
         return 1;
     if (!server->pid) {
-        ebpfMonTranslatedNote(e->translated, ev, now);
+        noteTranslated(e->translated, ev, now);
         return 0;
     }
-    outer = ebpfMonTranslatedFindOuter(e->translated, &ev->peer);
-    if (!outer && (outer = ebpfMonTranslatedFindSame(e->translated, ev, now)) && !ebpfMonProcNetnsIsOurs(server->pid))
+    outer = findOuter(e->translated, &ev->peer);
+    if (!outer && (outer = findSame(e->translated, ev, now)) && !ebpfMonProcNetnsIsOurs(server->pid))
         return 0;
     if (!outer)
         return 0;
-    ebpfMonTranslatedAdd(e->translated, outer, &ev->peer);
+    addTranslated(e->translated, outer, &ev->peer);
     /* it forgets circuits that had no put for a minute */
     ebpfMonPutJoinSetOuter(e->join, &ev->peer, outer, ebpfMonClockMonotonic());
     return 0;
@@ -116,7 +734,7 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
 
 int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer *peer)
 {
-    return ebpfMonTranslatedIsOuter(e->translated, peer);
+    return translatedIsOuter(e->translated, peer);
 }
 
 static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
@@ -171,7 +789,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         if (ev->fromServer) /* else one client left */
             ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
-        ebpfMonTranslatedForget(e->translated, &ev->peer);
+        forgetTranslated(e->translated, &ev->peer);
         break;
     case ebpfMonWireCrowded: /* ebpfMonWireClosed comes next, but the connection goes on: answers may come */
         e->packetsLostAt = findArrival(ev->time);

@@ -6,12 +6,103 @@
 #ifndef EBPFMON_PACKETEVENTS_H
 #define EBPFMON_PACKETEVENTS_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "model/audits.h"
 #include "model/filter.h"
-#include "put/packetPuts.h"
+#include "put/finishedPut.h"
+#include "put/linkWrites.h"
+#include "put/packetPut.h"
+#include "put/putClients.h"
 #include "put/putJoin.h"
-#include "put/realCircuits.h"
 #include "put/servers.h"
+#include "watch/connectionSockets.h"
+#include "wire/wireEvent.h"
+
+/* --- circuits of connections ---
+ *
+ * Which puts the sockets of this host prove. Anybody on the network can send packets that look like a connection, and
+ * send packets of a real one again. Packet thread only; the kernel is asked, so no lock is held. */
+
+typedef struct ebpfMonRealCircuits ebpfMonRealCircuits;
+
+/* ebpfMonConnectionSocketsFind; a test has a function of its own. */
+typedef int (*ebpfMonFindReceived)(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
+                                   ebpfMonReceived *received);
+
+/* "find" NULL: nobody can tell, and all puts count. NULL without memory. */
+ebpfMonRealCircuits *ebpfMonRealCircuitsNew(ebpfMonFindReceived find);
+void ebpfMonRealCircuitsFree(ebpfMonRealCircuits *real); /* NULL does no harm */
+
+/* Packets of this circuit have shown a put: asks at once, because what is known of a connection that has ended may be
+ * forgotten soon. */
+void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
+                             const struct ebpfMonFirst *first, pid_t pid);
+
+/* Nonzero: the server has received this put while its connection was open, or its client has sent it; and no earlier
+ * circuit of this connection may have shown it. Of a put to a server on another host nobody can tell. */
+int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *put);
+
+/* --- puts of packets ---
+ *
+ * Makes finished puts of puts that were seen in packets only. Packet thread only; the caller holds no lock, because
+ * /proc is read. */
+
+typedef struct ebpfMonPacketPuts ebpfMonPacketPuts;
+
+/* "sink" receives each put, with its texts; iocId, tid and id are 0. Clients and links stay the caller's. NULL without
+ * memory. */
+ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink,
+                                        void *arg);
+void ebpfMonPacketPutsFree(ebpfMonPacketPuts *puts);
+
+/* "packet": as ebpfMonPutJoinTakeUnmatched returns it; it stays the caller's. "server": the name of its server.
+ * "missed": a watched IOC may have made the put and the monitor may have missed it, so the result is not LOST. */
+void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *packet, const char *server, int missed);
+
+/* --- the values that clients read ---
+ *
+ * The last values that clients wrote to, or read from, the PVs of servers that are not watched IOCs. They are the old
+ * values of the next puts. The number of PVs is limited; a PV may replace another one with the same hash. Packet thread
+ * only. */
+
+typedef struct ebpfMonLastValues ebpfMonLastValues;
+
+ebpfMonLastValues *ebpfMonLastValuesNew(void); /* NULL without memory */
+void ebpfMonLastValuesFree(ebpfMonLastValues *values);
+
+/* A value was read (ebpfMonWireValue). */
+void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *event);
+
+/* A put: *old is the value before it, and the value that it wrote is the last one now. */
+void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *event, ebpfMonOldValue *old);
+
+/* The server of this connection ended, or may have ended: its PVs may begin anew. */
+void ebpfMonLastValuesForgetServer(ebpfMonLastValues *values, const struct ebpfMonPeer *peer);
+
+/* The server refused the put to which this is the reply: the last value is "old" again, unless another one came
+ * since. */
+void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent *reply, const ebpfMonOldValue *old);
+
+/* --- values as text ---
+ *
+ * Values and names as packets carry them, as texts. No state. */
+
+/* Formats "have" bytes of the elements of a CA message, of a plain type (DBR_STRING 0 … DBR_DOUBLE 6). *isNumber: the
+ * value is a single number, and *number has it; the index of an enum does not count as a number. Nonzero: it is a text,
+ * or an array of texts. */
+int ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
+                              int *isNumber, double *number);
+
+/* Nonzero: the text is a number and nothing else. The texts "true" and "2 (Fast)" of PVA are no numbers here. */
+int ebpfMonPacketTextIsNumber(const char *text);
+
+/* Length of a channel's name without ".VAL", without an empty field, and without modifiers and filters of Base
+ * (dbChannelCreate): all these names lead to the same field. */
+size_t ebpfMonPacketTextGetNameLength(const char *channel);
+
+/* --- events --- */
 
 typedef struct ebpfMonPacketEvents ebpfMonPacketEvents;
 
@@ -25,7 +116,7 @@ typedef struct {
     /* Nonzero: the IOC has received data of the circuit of this put; and the put itself, if the packets say that it
      * answered. Anybody on the network can send packets that look like a put and its answer. */
     int (*isServed)(void *arg, const ebpfMonPacketPut *put);
-    /* What sockets of this host tell of the circuit of a put (realCircuits.h). NULL: nothing, and all puts count. */
+    /* What sockets of this host tell of the circuit of a put (packetEvents.h). NULL: nothing, and all puts count. */
     ebpfMonFindReceived findReceived;
     /* Counts a put that is not. */
     void (*countForged)(void *arg);
@@ -43,7 +134,7 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *events); /* NULL does no harm 
 /* Adds a wire event; an event that does not concern puts is ignored. */
 void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *events, const ebpfMonWireEvent *event);
 
-/* Nonzero: the same connection is seen a second time, with its server (put/translated.h). */
+/* Nonzero: the same connection is seen a second time, with its server (put/packetEvents.h). */
 int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *events, const struct ebpfMonPeer *peer);
 
 /* Checks whether events of IOCs were lost. Call it before packets are read. "now": monotonic ns. */

@@ -54,7 +54,7 @@ typedef struct ebpfMonPacketPut {
     char     channel[128];
     char     message[64];
     struct ebpfMonPeer peer;
-    struct ebpfMonPeer outer; /* of which that connection is a translation (translated.h); port 0: of none */
+    struct ebpfMonPeer outer; /* of which that connection is a translation (packetEvents.h); port 0: of none */
     struct ebpfMonFirst first;
     uint32_t iocId;       /* the IOC that serves it; 0: none, or it is not found yet */
     pid_t    pid;         /* the process that serves it; 0: not known */

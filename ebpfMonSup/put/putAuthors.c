@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "put/putAuthors.h"
-#include "put/writerText.h"
+#include "put/valueText.h"
 
 #define PUTS 512 /* a power of two */
 

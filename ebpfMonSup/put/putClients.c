@@ -2,14 +2,294 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <epicsMutex.h>
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <epicsEvent.h>
+#include <epicsThread.h>
 
+#include "common/clock.h"
+#include "common/text.h"
+#include "common/worker.h"
 #include "host/peerText.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "put/putClients.h"
-#include "put/serverPorts.h"
+
+/* --- names of users --- */
+
+#define SETS 64 /* of uids */
+#define WAYS 4
+#define NAME_SIZE 40
+#define REFRESH_NS (60 * EBPFMON_SECOND_NS)
+#define IDLE_SECONDS 3600.0 /* the worker is woken when there is something to do */
+
+typedef struct {
+    uid_t    uid;
+    int      isUsed;     /* this place has a uid */
+    int      isWanted;   /* the worker is to ask for it */
+    int      isKnown;    /* "name" is valid */
+    uint64_t askedAt;    /* monotonic ns: when somebody wanted it first */
+    uint64_t readAt;     /* monotonic ns: when "name" was read */
+    uint64_t usedAt;
+    char     name[NAME_SIZE];
+} userEntry;
+
+/* A thread that waits for a name. The struct lies on its stack. */
+typedef struct waiter {
+    struct waiter *next;
+    epicsEventId   event;
+} waiter;
+
+struct ebpfMonUserNames {
+    ebpfMonUserNameReader read; /* fixed, as the next two */
+    uint64_t       deadline;  /* ns */
+    ebpfMonWorker *worker;
+    epicsMutexId   lock;      /* guards what follows */
+    userEntry      table[SETS][WAYS];
+    waiter        *waiters;
+    uint64_t       busySince; /* monotonic ns: the name service was called; 0: it has answered */
+};
+
+static userEntry *findEntry(ebpfMonUserNames *names, uid_t uid)
+{
+    userEntry *set = names->table[uid % SETS];
+
+    for (unsigned i = 0; i < WAYS; i++)
+        if (set[i].isUsed && set[i].uid == uid)
+            return &set[i];
+    return NULL;
+}
+
+static userEntry *addEntry(ebpfMonUserNames *names, uid_t uid, uint64_t now)
+{
+    userEntry *set = names->table[uid % SETS], *oldest = &set[0];
+
+    for (unsigned i = 1; i < WAYS; i++)
+        if (set[i].usedAt < oldest->usedAt)
+            oldest = &set[i];
+    *oldest = (userEntry){ .uid = uid, .isUsed = 1, .isWanted = 1, .askedAt = now, .usedAt = now };
+    return oldest;
+}
+
+/* The uid that waits longest; 0: none is wanted. */
+static int takeWanted(ebpfMonUserNames *names, uid_t *uid)
+{
+    userEntry *first = NULL;
+
+    epicsMutexMustLock(names->lock);
+    for (unsigned i = 0; i < SETS * WAYS; i++) {
+        userEntry *e = &names->table[i / WAYS][i % WAYS];
+
+        if (e->isWanted && (!first || e->askedAt < first->askedAt))
+            first = e;
+    }
+    if (first) {
+        first->isWanted = 0;
+        *uid = first->uid;
+        names->busySince = ebpfMonClockMonotonic();
+    }
+    epicsMutexUnlock(names->lock);
+    return first != NULL;
+}
+
+static void storeName(ebpfMonUserNames *names, uid_t uid, int hasName, const char *name)
+{
+    userEntry *e;
+
+    epicsMutexMustLock(names->lock);
+    names->busySince = 0;
+    e = findEntry(names, uid);
+    if (e) { /* else another uid took its place meanwhile */
+        if (hasName || !e->isKnown) /* a name service that is down for a while takes no name away */
+            ebpfMonTextCopy(e->name, sizeof(e->name), name);
+        e->isKnown = 1;
+        e->readAt = ebpfMonClockMonotonic();
+    }
+    for (waiter *w = names->waiters; w; w = w->next)
+        epicsEventMustTrigger(w->event);
+    epicsMutexUnlock(names->lock);
+}
+
+static void runUserNames(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonUserNames *names = arg;
+    char name[NAME_SIZE];
+    uid_t uid;
+
+    ebpfMonWorkerWaitsForOthers(worker); /* the name service */
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        if (takeWanted(names, &uid))
+            storeName(names, uid, names->read(uid, name, sizeof(name)) == 0, name);
+        else
+            ebpfMonWorkerWait(worker, IDLE_SECONDS);
+    }
+}
+
+ebpfMonUserNames *ebpfMonUserNamesNew(ebpfMonUserNameReader read, double deadline)
+{
+    ebpfMonUserNames *names = calloc(1, sizeof(*names));
+
+    if (!names)
+        return NULL;
+    names->read = read;
+    names->deadline = (uint64_t)(deadline * 1e9);
+    names->lock = epicsMutexMustCreate();
+    names->worker = ebpfMonWorkerStart("ebpfMonUsers", epicsThreadPriorityLow, runUserNames, names);
+    if (!names->worker) {
+        epicsMutexDestroy(names->lock);
+        free(names);
+        return NULL;
+    }
+    return names;
+}
+
+int ebpfMonUserNamesFree(ebpfMonUserNames *names, double seconds)
+{
+    if (!names)
+        return 0;
+    if (ebpfMonWorkerStop(&names->worker, seconds))
+        return -1;
+    epicsMutexDestroy(names->lock);
+    free(names);
+    return 0;
+}
+
+static uint64_t subtractTime(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* How long it is worth to wait for this name, ns: not longer than until the name service is found to hang. */
+static uint64_t findPatience(const ebpfMonUserNames *names, const userEntry *e, uint64_t now)
+{
+    uint64_t own = subtractTime(names->deadline, now - e->askedAt);
+    uint64_t service = names->busySince ? subtractTime(names->deadline, now - names->busySince) : own;
+
+    return own < service ? own : service;
+}
+
+/* The lock is held, and is held again at the return. */
+static void waitForAnswer(ebpfMonUserNames *names, uint64_t patience)
+{
+    waiter self = { .next = names->waiters, .event = epicsEventMustCreate(epicsEventEmpty) }, **at = &names->waiters;
+
+    names->waiters = &self;
+    epicsMutexUnlock(names->lock);
+    epicsEventWaitWithTimeout(self.event, (double)patience / 1e9);
+    epicsMutexMustLock(names->lock);
+    while (*at != &self)
+        at = &(*at)->next;
+    *at = self.next;
+    epicsEventDestroy(self.event);
+}
+
+int ebpfMonUserNamesFind(ebpfMonUserNames *names, uid_t uid, char *buf, size_t size)
+{
+    uint64_t now, patience;
+    userEntry *e;
+    int isKnown;
+
+    epicsMutexMustLock(names->lock);
+    now = ebpfMonClockMonotonic(); /* not before: a name that came meanwhile would be newer than now */
+    e = findEntry(names, uid);
+    if (!e) {
+        e = addEntry(names, uid, now);
+        ebpfMonWorkerWake(names->worker);
+    } else if (e->isKnown && !e->isWanted && now - e->readAt >= REFRESH_NS) {
+        e->isWanted = 1;
+        e->askedAt = now;
+        ebpfMonWorkerWake(names->worker);
+    }
+    e->usedAt = now;
+    while (e && !e->isKnown && (patience = findPatience(names, e, ebpfMonClockMonotonic()))) {
+        waitForAnswer(names, patience);
+        e = findEntry(names, uid); /* another thread may have put another uid there */
+    }
+    isKnown = e && e->isKnown;
+    if (isKnown)
+        snprintf(buf, size, "%s", e->name);
+    else
+        snprintf(buf, size, "%u", (unsigned)uid);
+    epicsMutexUnlock(names->lock);
+    return isKnown;
+}
+
+/* --- ports of servers ---
+ *
+ * On which ports servers of a watched IOC listen. A thread of an IOC reads from many sockets; only a connection to such
+ * a port is a client's. What a driver thread reads from a device comes from elsewhere. Event thread only. */
+
+typedef struct ebpfMonServerPorts ebpfMonServerPorts;
+
+#define IOCS_MAX 256 /* beyond that the one that was asked about longest ago makes room */
+#define RETRY_NS EBPFMON_SECOND_NS
+
+typedef struct {
+    uint32_t iocId;
+    uint64_t readAt, usedAt;             /* monotonic ns; readAt 0: never */
+    uint8_t  bits[EBPFMON_PORTS_BYTES];  /* by port in host byte order */
+} iocPorts;
+
+struct ebpfMonServerPorts {
+    iocPorts *ioc[IOCS_MAX];
+    unsigned  count;
+};
+
+/* NULL without memory */
+static ebpfMonServerPorts *newServerPorts(void)
+{
+    return calloc(1, sizeof(ebpfMonServerPorts));
+}
+
+static void freeServerPorts(ebpfMonServerPorts *ports)
+{
+    for (unsigned i = 0; ports && i < ports->count; i++)
+        free(ports->ioc[i]);
+    free(ports);
+}
+
+/* The entry of an IOC, made if need be. NULL without memory. */
+static iocPorts *getIoc(ebpfMonServerPorts *ports, uint32_t iocId)
+{
+    iocPorts *oldest = NULL;
+
+    for (unsigned i = 0; i < ports->count; i++) {
+        if (ports->ioc[i]->iocId == iocId)
+            return ports->ioc[i];
+        if (!oldest || ports->ioc[i]->usedAt < oldest->usedAt)
+            oldest = ports->ioc[i];
+    }
+    if (ports->count < IOCS_MAX) {
+        oldest = malloc(sizeof(*oldest));
+        if (!oldest)
+            return NULL;
+        ports->ioc[ports->count++] = oldest;
+    }
+    memset(oldest, 0, sizeof(*oldest));
+    oldest->iocId = iocId;
+    return oldest;
+}
+
+/* Whether something listens on "port" (network byte order) where the process lives. Reads /proc for a port that is not
+ * known, at most once a second for each IOC, so no lock of the event path may be held. "now": monotonic ns. */
+static int hasServerPorts(ebpfMonServerPorts *ports, uint32_t iocId, pid_t pid, uint16_t port, uint64_t now)
+{
+    iocPorts *ioc = getIoc(ports, iocId);
+    unsigned number = ntohs(port), bit = 1u << (number % 8);
+
+    if (!ioc)
+        return 0;
+    ioc->usedAt = now;
+    if (!(ioc->bits[number / 8] & bit) && (!ioc->readAt || now > ioc->readAt + RETRY_NS)) {
+        ioc->readAt = now;
+        ebpfMonProcListening(pid, ioc->bits);
+    }
+    return !!(ioc->bits[number / 8] & bit);
+}
+
+/* --- clients --- */
 
 #define PROCESSES   256 /* that are clients, remembered by pid */
 #define CONNECTIONS 256 /* whose texts are remembered */
@@ -48,7 +328,7 @@ ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFin
         return NULL;
     clients->users = users;
     clients->findOwner = findOwner;
-    clients->ports = ebpfMonServerPortsNew();
+    clients->ports = newServerPorts();
     if (!clients->ports) {
         free(clients);
         return NULL;
@@ -61,7 +341,7 @@ void ebpfMonPutClientsFree(ebpfMonPutClients *clients)
 {
     if (!clients)
         return;
-    ebpfMonServerPortsFree(clients->ports);
+    freeServerPorts(clients->ports);
     epicsMutexDestroy(clients->lock);
     free(clients);
 }
@@ -144,7 +424,7 @@ int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfM
 {
     clientConnection *c;
 
-    if (!who->isCA && (!who->peer.addr || !ebpfMonServerPortsHas(clients->ports, head->iocId, (pid_t)head->tgid,
+    if (!who->isCA && (!who->peer.addr || !hasServerPorts(clients->ports, head->iocId, (pid_t)head->tgid,
                                                                  who->peer.sport, head->ktime)))
         return 0;
     c = &clients->connection[(who->peer.addr ^ who->peer.port * 40503u ^ who->peer.sport) % CONNECTIONS];

@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "common/text.h"
-#include "put/linkPutDecode.h"
+#include "put/putWriter.h"
 #include "put/putDecode.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
@@ -349,7 +349,7 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
     return 1;
 }
 
-void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev,
+void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutAddress *at, const struct ebpfMonResultEvent *ev,
                             ebpfMonPut *put)
 {
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, at->pfldDes) : NULL;

@@ -9,7 +9,7 @@
 
 #include "ebpfMonEvent.h"
 #include "model/put.h"
-#include "put/linkPutDecode.h"
+#include "put/putWriter.h"
 #include "put/valueText.h"
 #include "watch/target.h"
 
@@ -24,13 +24,13 @@ typedef struct {
     uint64_t pfldDes, precord;
     int16_t  fieldType, fieldSize;
     int      isAcknowledge; /* of an alarm: it writes another field than that of its channel */
-} ebpfMonPutPlace;
+} ebpfMonPutAddress;
 
 /* Nonzero: this put acknowledges an alarm (DBR_PUT_ACKT, DBR_PUT_ACKS). */
 int ebpfMonPutDecodeIsAcknowledge(const struct ebpfMonPutEvent *ev);
 
 /* Sets put->after, if the field now has another value than was sent. */
-void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutPlace *at, const struct ebpfMonResultEvent *ev,
+void ebpfMonPutDecodeResult(ebpfMonTarget *t, const ebpfMonPutAddress *at, const struct ebpfMonResultEvent *ev,
                             ebpfMonPut *put);
 
 /* A link field was written: dbPut, whose result is seen, is not called for it (dbPutFieldLink, dbAccess.c). So compares

@@ -66,7 +66,7 @@ void ebpfMonPutJoinSetPacketsRead(ebpfMonPutJoin *join, uint64_t at);
  * ns when the packet came. */
 void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *event, uint32_t iocId, pid_t pid,
                              const ebpfMonOldValue *old, uint64_t at);
-/* The circuit "inner" is a translation of "outer" (translated.h). Puts of "outer" that wait are removed. */
+/* The circuit "inner" is a translation of "outer" (packetEvents.h). Puts of "outer" that wait are removed. */
 void ebpfMonPutJoinSetOuter(ebpfMonPutJoin *join, const struct ebpfMonPeer *inner, const struct ebpfMonPeer *outer,
                             uint64_t at);
 /* A reply. Nonzero: its put, which is no call, still waits, and *old is the value that the PV had before it. */

@@ -3,10 +3,27 @@
 #ifndef EBPFMON_PUTROOM_H
 #define EBPFMON_PUTROOM_H
 
-#include "put/ownPuts.h"
+#include "model/losses.h"
+#include "model/put.h"
 #include "put/iocPuts.h"
 #include "put/otherServers.h"
 #include "put/packetEvents.h"
+#include "put/putClients.h"
+
+/* --- puts to the monitor's own PVs ---
+ *
+ * Makes finished puts of the puts of clients to the monitor's own PVs (access/guard.h). */
+
+typedef struct ebpfMonOwnPuts ebpfMonOwnPuts;
+
+/* Publishes what has come, and returns the number of puts. Event thread; waits for user names (put/putClients.h). */
+unsigned ebpfMonOwnPutsPublish(ebpfMonOwnPuts *puts);
+
+/* Nonzero: this put was already published by ebpfMonOwnPutsPublish. It was seen once more, by a probe or in a packet,
+ * because the monitor watches itself. */
+int ebpfMonOwnPutsHas(const ebpfMonOwnPuts *puts, const ebpfMonPut *put);
+
+/* --- the room --- */
 
 /* What the room uses, and the sinks that it calls. The caller stays the owner. */
 typedef struct {

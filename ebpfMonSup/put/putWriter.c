@@ -2,13 +2,284 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stddef.h>
 
 #include "common/text.h"
 #include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
+#include "model/put.h"
 #include "put/putWriter.h"
-#include "put/recentLinks.h"
-#include "put/threadJob.h"
-#include "put/writerText.h"
+#include "put/valueText.h"
+
+/* --- what a thread does --- */
+
+void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
+{
+    long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
+    const ebpfMonField *f;
+    uint8_t data[2];
+    ebpfMonValue v = { .data = data, .len = sizeof(data), .type = ebpfMonDbfMenu, .size = 2, .count = 1 };
+
+    buf[0] = 0;
+    f = index >= 0 ? ebpfMonCatalogueFieldNamed(t->cat, t->cat->rec[index].rtype, "SCAN") : NULL;
+    if (f && ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, precord + f->offset, data, sizeof(data)) == 0)
+        ebpfMonValueTextFormat(t, f, precord, &v, buf, size);
+}
+
+/* The record has CP links or has none; which of several it was is not known. "none": the text if it has none. */
+static void describeCpLink(ebpfMonTarget *t, uint64_t precord, const char *none, char *buf, size_t size)
+{
+    long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
+    const ebpfMonRecType *rt = index >= 0 ? &t->cat->rtype[t->cat->rec[index].rtype] : NULL;
+    char name[EBPFMON_NAME_SIZE + 8] = "";
+    unsigned n = 0;
+
+    for (uint32_t i = 0; rt && i < rt->fieldCount; i++) {
+        const ebpfMonField *f = &t->cat->field[rt->firstField + i];
+        ebpfMonLink link;
+
+        if (f->type != ebpfMonDbfInlink ||
+            ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, precord + f->offset, &link) ||
+            link.type != EBPFMON_LINK_CA || !(link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)))
+            continue;
+        if (n++ == 0 && ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, sizeof(name)) == 0)
+            name[sizeof(name) - 1] = 0;
+        ebpfMonTextClean(name, sizeof(name));
+    }
+    if (n == 1)
+        snprintf(buf, size, "CP link from %s", name[0] ? name : "?");
+    else if (n)
+        snprintf(buf, size, "one of %u CP links", n);
+    else
+        snprintf(buf, size, "%s", none);
+}
+
+void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, uint64_t root, char *buf, size_t size)
+{
+    char scan[40];
+
+    if (strncmp(comm, "scan-", 5) == 0) {
+        snprintf(buf, size, "scan %.10s second", comm + 5);
+    } else if (strncmp(comm, "cb", 2) == 0) {
+        ebpfMonThreadJobReadScan(t, root, scan, sizeof(scan));
+        if (strcmp(scan, "I/O Intr") == 0 || strcmp(scan, "Event") == 0)
+            snprintf(buf, size, "%s", scan);
+        else
+            snprintf(buf, size, "callback in %.15s", comm);
+    } else if (strcmp(comm, "scanOnce") == 0) {
+        /* a CP link (dbCa.c before 7.0.10), or a put that found the record busy (RPRO, dbAccess.c) */
+        describeCpLink(t, root, "queued once", buf, size);
+    } else if (strcmp(comm, "dbCaLink") == 0) {
+        describeCpLink(t, root, "thread dbCaLink", buf, size);
+    } else if (isMain) {
+        snprintf(buf, size, "%s", t->running ? "shell" : "start-up");
+    } else {
+        snprintf(buf, size, "thread %.15s", comm);
+    }
+}
+
+/* --- puts of links --- */
+
+static int isOneOf(const char *name, const char *const *list)
+{
+    for (; *list; list++)
+        if (strcmp(name, *list) == 0)
+            return 1;
+    return 0;
+}
+
+/* The next word of a link's text, as dbParseLink (dbStaticLib.c) takes it apart. Returns where it begins. */
+static const char *findNextWord(const char *text, size_t *len)
+{
+    text += strspn(text, " \t\r\n");
+    *len = strcspn(text, " \t\r\n");
+    return text;
+}
+
+static int isWord(const char *word, size_t len, const char *name)
+{
+    return len == strlen(name) && strncmp(word, name, len) == 0;
+}
+
+/*
+ * The record that a link with this text makes process by itself: a forward link, an input link with PP, an output link
+ * with PP or to PROC; but none of CA. Below 0: none of this IOC. The text is believed whether or not the IOC takes it,
+ * and if in doubt it is such a link.
+ */
+static long findTarget(const ebpfMonCatalogue *cat, const char *text, int fieldType)
+{
+    char name[EBPFMON_NAME_SIZE];
+    size_t len, base;
+    const char *word = findNextWord(text, &len);
+    int processes = fieldType == ebpfMonDbfFwdlink;
+
+    base = strcspn(word, ". \t\r\n");
+    if (!base || base >= sizeof(name))
+        return -1;
+    memcpy(name, word, base);
+    name[base] = 0;
+    processes |= fieldType == ebpfMonDbfOutlink && isWord(word + base, len - base, ".PROC");
+    for (word = findNextWord(word + len, &len); len; word = findNextWord(word + len, &len)) {
+        if (isWord(word, len, "CA") || isWord(word, len, "CP") || isWord(word, len, "CPP"))
+            return -1;
+        processes |= isWord(word, len, "PP");
+    }
+    return processes ? ebpfMonCatalogueFind(cat, name) : -1;
+}
+
+/* The same of the value that is put: a text as it is sent, which put->val is not. A number makes a constant. */
+static long findNewTarget(const ebpfMonCatalogue *cat, const struct ebpfMonPutEvent *ev, int fieldType)
+{
+    char text[EBPFMON_VAL_MAX + 1];
+
+    if (ev->dbrType > ebpfMonDbfUchar || ev->newLen > EBPFMON_VAL_MAX)
+        return -1;
+    memcpy(text, (const char *)(ev + 1) + ev->oldLen, ev->newLen);
+    text[ev->newLen] = 0;
+    return findTarget(cat, text, fieldType);
+}
+
+/* The put may set something else than 0. */
+static int isNonzero(const ebpfMonPut *put)
+{
+    return !put->isNumber || put->number != 0;
+}
+
+/* Nonzero: it begins a time in which the time stamp does not show each processing. findStampFlags, ioc/recordLinks.c,
+ * says why of each. */
+static int stopsStamps(const char *type, const char *field, const ebpfMonPut *put)
+{
+    static const char *const withDol[] = { "mbbo", "mbboDirect", "aao", NULL };
+
+    if (strcmp(field, "TSE") == 0 || (strcmp(field, "SDEL") == 0 && strcmp(type, "histogram") == 0) ||
+        (strcmp(field, "UDF") == 0 && strncmp(type, "mbbo", 4) == 0))
+        return isNonzero(put);
+    if (strcmp(field, "TSEL") == 0 || (strcmp(field, "DOL") == 0 && isOneOf(type, withDol)))
+        return put->val[0] != 0;
+    return strcmp(field, "OMSL") == 0 && isOneOf(type, withDol);
+}
+
+/*
+ * Nonzero: after a put to this field, which is no link, the record may have to be counted in another way
+ * (ioc/recordLinks.c). A put to an undefined mbbo or mbboDirect may define it; one to another field than VAL processes
+ * it without a time stamp, and if nothing else makes it process, nobody counts that.
+ */
+static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
+{
+    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", "SSCN", "SCAN", NULL };
+    long index;
+
+    if (isOneOf(f->name, fields))
+        return 1;
+    index = ebpfMonCatalogueFindAddr(t->cat, precord);
+    if (index < 0 || !(t->cat->rec[index].flags & EBPFMON_REC_UNDEFINED))
+        return 0;
+    if (strcmp(f->name, "VAL") != 0)
+        ebpfMonTargetNoteUnseen(t, (uint32_t)index, EBPFMON_UNSEEN_ALONE);
+    return 1;
+}
+
+void ebpfMonLinkPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f,
+                          const ebpfMonPut *put, ebpfMonLinkPut *change)
+{
+    int isLink = ev->site == EBPFMON_SITE_LINK;
+    long index;
+
+    memset(change, 0, sizeof(*change));
+    if (!isLink && (ev->site != EBPFMON_SITE_PUT || !f || !changesCounting(t, ev->precord, f)))
+        return;
+    change->precord = ev->precord;
+    change->pfldDes = ev->pfldDes;
+    change->isLink = isLink;
+    if (!f)
+        return;
+    if (isLink && (index = findNewTarget(t->cat, ev, f->type)) >= 0)
+        ebpfMonTargetNoteUnseen(t, (uint32_t)index, EBPFMON_UNSEEN_REACHED);
+    if (stopsStamps(t->cat->rtype[f->rtype].name, f->name, put) &&
+        (index = ebpfMonCatalogueFindAddr(t->cat, ev->precord)) >= 0)
+        ebpfMonTargetNoteUnseen(t, (uint32_t)index, EBPFMON_UNSEEN_REACHED);
+}
+
+/* --- links that wrote lately --- */
+
+#define LINKS     16            /* power of two; each is a read of some 1 us for each put that follows */
+#define RECENT_NS 1500000000ull /* the records are read for 1.1 s (requests.c) */
+
+typedef struct {
+    uint32_t         iocId; /* 0: none */
+    ebpfMonLinkOwner link;
+    uint64_t         at;
+} recentLink;
+
+struct ebpfMonRecentLinks {
+    unsigned   next; /* the oldest */
+    uint64_t   newest;
+    recentLink link[LINKS];
+};
+
+ebpfMonRecentLinks *ebpfMonRecentLinksNew(void)
+{
+    return calloc(1, sizeof(ebpfMonRecentLinks));
+}
+
+void ebpfMonRecentLinksFree(ebpfMonRecentLinks *recent)
+{
+    free(recent);
+}
+
+static int isSame(const recentLink *r, uint32_t iocId, ebpfMonLinkOwner link)
+{
+    return r->iocId == iocId && r->link.rec == link.rec && r->link.field == link.field;
+}
+
+void ebpfMonRecentLinksAdd(ebpfMonRecentLinks *recent, uint32_t iocId, ebpfMonLinkOwner link, uint64_t at)
+{
+    recent->newest = at;
+    for (unsigned i = 0; i < LINKS; i++)
+        if (isSame(&recent->link[i], iocId, link)) {
+            recent->link[i].at = at;
+            return;
+        }
+    recent->link[recent->next++ % LINKS] = (recentLink){ .iocId = iocId, .link = link, .at = at };
+}
+
+/* Nonzero: the IOC writes through this link by that DBADDR now. */
+static int leadsTo(ebpfMonTarget *t, ebpfMonLinkOwner owner, uint64_t addr)
+{
+    uint64_t at = t->cat->rec[owner.rec].addr + t->cat->field[owner.field].offset;
+    ebpfMonLink link;
+
+    return ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, at, &link) == 0 &&
+           link.type == EBPFMON_LINK_DB && link.pvt &&
+           (link.pvt == addr || link.pvt + offsetof(struct layoutDbChannel, addr) == addr);
+}
+
+int ebpfMonRecentLinksFind(ebpfMonRecentLinks *recent, ebpfMonTarget *t, uint64_t addr, uint64_t at,
+                           ebpfMonLinkOwner *owner)
+{
+    int inTable;
+
+    if (!t->cat || !addr)
+        return -1;
+    inTable = ebpfMonLinkTableFind(t->cat->links, addr, owner) == 0 && owner->rec < t->cat->count;
+    if (at > recent->newest + RECENT_NS)
+        return inTable ? 0 : -1;
+    for (unsigned i = 0; i < LINKS; i++) {
+        const recentLink *r = &recent->link[i];
+
+        if (r->iocId != t->iocId || at > r->at + RECENT_NS || r->link.rec >= t->cat->count)
+            continue;
+        if (leadsTo(t, r->link, addr)) {
+            *owner = r->link;
+            return 0;
+        }
+        if (inTable && isSame(r, t->iocId, *owner))
+            inTable = 0; /* it had this address before */
+    }
+    return inTable ? 0 : -1;
+}
+
+/* --- the writer of a put --- */
 
 struct ebpfMonPutWriters {
     ebpfMonPutClients       *clients;    /* these three are the caller's */
@@ -130,7 +401,7 @@ static void describeComm(ebpfMonTarget *t, const char comm[EBPFMON_COMM_MAX], in
     ebpfMonThreadJobDescribe(t, name, isMain, root, buf, size);
 }
 
-/* The root by which the job of this thread is described; 0: a CA link began the chain with a put (threadJob.h). */
+/* The root by which the job of this thread is described; 0: a CA link began the chain with a put (putWriter.h). */
 static uint64_t findJobRoot(const ebpfMonPutWriters *writers, const ebpfMonTarget *t, const char *comm, uint32_t tid,
                             uint64_t root, uint64_t begin)
 {

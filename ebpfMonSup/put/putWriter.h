@@ -9,13 +9,71 @@
 #ifndef EBPFMON_PUTWRITER_H
 #define EBPFMON_PUTWRITER_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "ebpfMonEvent.h"
+#include "ioc/linkTable.h"
 #include "model/put.h"
-#include "put/linkPutDecode.h"
 #include "put/linkWrites.h"
 #include "put/putClients.h"
 #include "put/threadPuts.h"
 #include "watch/target.h"
+
+/* --- what a thread does ---
+ *
+ * What makes a thread of an IOC process a record, when it serves no client. Base names its threads by their job
+ * (dbScan.c, callback.c, dbCa.c). What these functions need from the memory of the IOC is read
+ * by ebpfMonTargetsGetReads. Call them under ebpfMonTargetsLock.
+ *
+ * CP links process records in the thread scanOnce, from Base 7.0.10 on in the thread dbCaLink. That one also makes the
+ * puts of CA links to records of its own IOC. If a chain began with such a put, the caller gives no root. */
+
+/* "scan .1 second", "I/O Intr", "Event", "callback in cbLow", "CP link from PV", "shell", "start-up", "thread NAME".
+ * "comm": the name of the thread; "isMain": it is the first of its process; "root": address of the record that it began
+ * with. */
+void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, uint64_t root, char *buf, size_t size);
+
+/* SCAN of the record at this address, as its menu calls it. Empty: not known. */
+void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size);
+
+/* --- puts of links ---
+ *
+ * Puts after which a record may have to be counted in another way: to link fields, and to those that decide whether its
+ * time stamp shows each processing. No state. Event thread, under ebpfMonTargetsLock. */
+
+typedef struct {
+    uint64_t precord; /* 0: there is no such put */
+    uint64_t pfldDes; /* the field */
+    int      isLink;
+} ebpfMonLinkPut;
+
+/* "ev": complete, as long as it says; "f": its field, NULL: not known; "put": with its values. change->precord is 0 if
+ * the put is of another kind. Notes what may process uncounted until the follower has read the record
+ * (ebpfMonTargetNoteUnseen). */
+void ebpfMonLinkPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f,
+                          const ebpfMonPut *put, ebpfMonLinkPut *change);
+
+/* --- links that wrote lately ---
+ *
+ * The output links that somebody put a moment ago. The table of links (ioc/linkTable.h) is read again after such a put,
+ * up to a second later. Until then a new link writes by an address that the table does not have, and the address of the
+ * old link may belong to somebody else: dbChannel.c takes it from a list of free ones, so the next channel that a
+ * client creates gets it. These links are looked at in the IOC when a put is seen. All functions: event thread only. */
+
+typedef struct ebpfMonRecentLinks ebpfMonRecentLinks;
+
+ebpfMonRecentLinks *ebpfMonRecentLinksNew(void); /* NULL without memory */
+void ebpfMonRecentLinksFree(ebpfMonRecentLinks *recent); /* NULL does no harm */
+
+/* A link field of this IOC was put at "at" (monotonic ns). Of more than it holds it forgets the oldest. */
+void ebpfMonRecentLinksAdd(ebpfMonRecentLinks *recent, uint32_t iocId, ebpfMonLinkOwner link, uint64_t at);
+
+/* Which link of "t" has this DBADDR, under the targets lock. "at": when a put was made by it. 0, or -1: none. */
+int ebpfMonRecentLinksFind(ebpfMonRecentLinks *recent, ebpfMonTarget *t, uint64_t addr, uint64_t at,
+                           ebpfMonLinkOwner *owner);
+
+/* --- the writer of a put --- */
 
 typedef struct ebpfMonPutWriters ebpfMonPutWriters;
 

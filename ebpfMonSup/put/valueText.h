@@ -3,7 +3,24 @@
 #ifndef EBPFMON_VALUETEXT_H
 #define EBPFMON_VALUETEXT_H
 
+#include <stddef.h>
+
+#include "model/put.h"
 #include "watch/target.h"
+
+/* --- writers ---
+ *
+ * The texts that say who made a put and by which way, made of the members of ebpfMonPut. No state; any thread. */
+
+#define EBPFMON_PUT_BY "put by "
+
+/* "put by U@H": a client's put as the cause of what it starts. */
+void ebpfMonWriterTextFormatCause(const char *user, const char *host, int isUnsure, char *buf, size_t size);
+
+/* Sets put->who and put->origin from the other members. */
+void ebpfMonWriterTextComplete(ebpfMonPut *put);
+
+/* --- values --- */
 
 typedef struct {
     const uint8_t *data;

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "ioc/baseLayout.h"
-#include "put/threadJob.h"
+#include "put/putWriter.h"
 #include "put/valueText.h"
 #include "trace/traceWords.h"
 

@@ -36,7 +36,7 @@ STORM = paths.BENCH_BIN / "storm"
 PVA_STORM = paths.BENCH_BIN / "pvaStorm"
 WAYS = ("put", "put-callback")
 STEADY = (("CA", 100_000), ("PVA", 25_000))  # puts per second
-# s. A put is counted at once; but a put-callback whose event was lost 10 s after its message (put/joinUnmatched.c)
+# s. A put is counted at once; but a put-callback whose event was lost 10 s after its message (put/putJoin.c)
 QUIET = 12
 CHANNELS = 8  # of PVA: each has one put under way at a time
 

@@ -350,7 +350,7 @@ static void runPackets(void *arg)
     epicsEventMustTrigger(packetsDone);
 }
 
-/* Does what pendingPuts.c does: tries each put some times, then publishes it with the known facts. */
+/* Does what iocPuts.c does: tries each put some times, then publishes it with the known facts. */
 static void runIoc(void *arg)
 {
     unsigned state = 7;

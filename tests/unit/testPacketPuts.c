@@ -7,9 +7,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "put/lastValues.h"
-#include "put/packetPuts.h"
-#include "put/packetText.h"
+#include "put/packetEvents.h"
 #include "fakeClients.h"
 
 static ebpfMonPacketPuts *packetPuts;

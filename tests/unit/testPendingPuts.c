@@ -6,7 +6,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "put/pendingPuts.h"
+#include "put/iocPuts.h"
 #include "fakeClients.h"
 #include "fakeIoc.h"
 

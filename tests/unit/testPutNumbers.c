@@ -6,7 +6,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "put/putNumbers.h"
+#include "put/iocPuts.h"
 
 static uint64_t lost;
 

@@ -8,7 +8,7 @@
 #include <testMain.h>
 
 #include "put/putWriter.h"
-#include "put/writerText.h"
+#include "put/valueText.h"
 #include "fakeClients.h"
 #include "fakeIoc.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put/realCircuits.h: which puts the sockets of this host prove. */
+/* put/packetEvents.h: which puts the sockets of this host prove. */
 #include <unistd.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "put/realCircuits.h"
+#include "put/packetEvents.h"
 
 #define FIRST 0xffffffc0u /* sequence numbers wrap after 64 bytes */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put/recentLinks.h: output links that somebody changed a moment ago. The link table knows one link, A:SEQ.OUT. */
+/* put/putWriter.h: output links that somebody changed a moment ago. The link table knows one link, A:SEQ.OUT. */
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
 #include "fakeIoc.h"
-#include "put/recentLinks.h"
+#include "put/putWriter.h"
 
 #define MS 1000000ull
 #define AT (5000 * MS)

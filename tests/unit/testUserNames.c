@@ -11,7 +11,7 @@
 #include <errlog.h>
 #include <testMain.h>
 
-#include "put/userNames.h"
+#include "put/putClients.h"
 
 #define DEADLINE 0.3 /* s: long enough for a loaded host to run the thread that answers */
 #define SHORT    0.1 /* s; a shorter time counts as no wait */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The logs of puts, in files and on log servers, and the thread that writes them. ebpfMonPutLogsAddPut copies a put into
- * a bounded queue and never waits. If a disk hangs, only the thread waits. What could not be written or sent is counted.
- * Any thread may call these functions, except Free. Counts and state go to the published values (model/published.h).
+ * The logs of puts, in files and on log servers, and the thread that writes them. ebpfMonPutLogsAddPut copies a put
+ * into a bounded queue and never waits. If a disk hangs, only the thread waits. What could not be written or sent is
+ * counted. Any thread may call these functions, except Free. Counts and state go to the published values
+ * (model/published.h).
  */
 #ifndef EBPFMON_PUTLOGS_H
 #define EBPFMON_PUTLOGS_H
@@ -55,8 +56,8 @@ typedef struct {
 /* Makes the logs. The thread starts with the first log. NULL: no memory. */
 ebpfMonPutLogs *ebpfMonPutLogsNew(void);
 
-/* Only after ebpfMonPutLogsStop, when no other thread uses it any more. If its thread still runs, nothing is freed. NULL
- * does no harm. */
+/* Only after ebpfMonPutLogsStop, when no other thread uses it any more. If its thread still runs, nothing is freed.
+ * NULL does no harm. */
 void ebpfMonPutLogsFree(ebpfMonPutLogs *logs);
 
 /* The operations that commands and records call. They stay valid until ebpfMonPutLogsFree. */
