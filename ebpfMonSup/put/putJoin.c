@@ -365,19 +365,20 @@ static void findGroup(const ebpfMonMessageKey *key, int last, ebpfMonJoinMatch *
     match->isGroup = match->put != NULL;
 }
 
-/* The first put in the queue of "c" that may be this one of another circuit. */
+/* The first put in the queue of "c" that may be this one of another circuit. In a connection that is older than the
+ * monitor it has no name. */
 static ebpfMonPacketPut *findSamePut(const ebpfMonJoinCircuit *c, const ebpfMonMessageKey *key, const ebpfMonPut *put)
 {
     for (ebpfMonPacketPut *p = c->first; p; p = p->next)
-        if (p->pva && !p->made && !isOld(p) && p->channel[0] && p->at <= key->at + EBPFMON_JOIN_STALE_NS &&
-            isPutTo(p, put) && isSameValue(p, put))
+        if (p->pva && !p->made && !isOld(p) && p->at <= key->at + EBPFMON_JOIN_STALE_NS && isPutTo(p, put) &&
+            isSameValue(p, put))
             return p;
     return NULL;
 }
 
 /* A thread that serves several circuits may receive from all of them before it serves the first (libevent's
  * BEV_OPT_DEFER_CALLBACKS, which pvxs uses): then the last receive was of another client. Finds the one circuit of this
- * server with a put of this value to this PV; if there are two, none. */
+ * server with a put of this value to this PV; if there are two, none. One without a name must have the same value. */
 static void findInOtherCircuit(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
                                ebpfMonJoinMatch *match)
 {
@@ -394,7 +395,7 @@ static void findInOtherCircuit(const ebpfMonJoinCircuits *circuits, const ebpfMo
             return;
         found = (ebpfMonJoinMatch){ .circuit = c, .put = p };
     }
-    if (found.put)
+    if (found.put && (found.put->channel[0] || hasSameValue(found.put, put)))
         *match = found;
 }
 

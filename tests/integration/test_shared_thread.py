@@ -88,13 +88,25 @@ def test_marked(new_monitor, ioc, clients, tmp_path):
     assert " by perhaps " in monitor.text("PUT_LAST") and "by perhaps" in monitor.lines("PUT_LOG")
 
 
-def test_packets_tell(new_monitor, ioc, clients, tmp_path):
-    """The packet of a put proves whose it is."""
-    _, log = start(new_monitor, ioc, tmp_path, packets=True)
-    lines = [o for o in puts(clients, log, ioc) if o["pv"] == ioc.prefix + "X"]
-    assert not [o for o in lines if "who_sure" in o or "rule" in o], lines
-    for o in lines:
-        assert o["real_user"] == USERS[int(float(o["value"])) // 100].pw_name, o
+def test_packets_tell(new_monitor, ioc, tmp_path):
+    """The packet of a put proves whose it is. These connections are older than the monitor: it does not know names of channels there."""
+    made = [Client("pva", user.pw_uid, ioc, "X") for user in ALL_USERS]
+    try:
+        for client in made:
+            client.ready()
+        _, log = start(new_monitor, ioc, tmp_path, packets=True)
+        for k, client in enumerate(made):
+            client.begin(1000 * k, MANY, at_once=8)
+        for client in made:
+            client.finish()
+        lines = [o for o in log.next(2 * MANY * len(made), ioc.prefix, 0, seconds=30) if o["pv"] == ioc.prefix + "X"]
+        assert not [o for o in lines if "who_sure" in o], lines
+        for o in lines:
+            assert o["real_user"] == ALL_USERS[int(o["value"]) // 1000].pw_name, o
+        assert not [o for o in lines if "rule" in o and int(o["value"]) < 2000], lines  # those whom the rule expects
+    finally:
+        for client in made:
+            client.discard()
 
 
 @pytest.mark.parametrize("record, address", [("MANY", "127.0.0.1"), ("MANY", "[::1]"), ("SAME", "127.0.0.1")])

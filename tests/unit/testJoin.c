@@ -189,6 +189,33 @@ static void testSharedThread(void)
            "published before its packet, which is found by its value, behind packets of another circuit");
 }
 
+/* Of connections that are older than the monitor the names of channels are not known. */
+static void testSharedThreadOlder(void)
+{
+    struct ebpfMonPeer a = makeCircuit(42), b = makeCircuit(43);
+
+    testDiag("… and whose clients connected before the monitor looked");
+    sent = 1;
+    addMessage(a, 100, 150, "", ebpfMonWirePva, 1, IOC);
+    sent = 2;
+    addMessage(b, 700, 750, "", ebpfMonWirePva, 1, IOC);
+    sent = 1;
+    testOk(matchKind(b, 750, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinFound && !last.isUnsure &&
+               strcmp(last.message, "moved to 42") == 0, "the value tells whose put it is");
+    sent = 2;
+    testOk1(matchKind(b, 750, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinFound && !last.isUnsure);
+    addMessage(a, 150, 200, "", ebpfMonWirePva, 1, IOC);
+    addMessage(b, 750, 800, "", ebpfMonWirePva, 1, IOC);
+    testOk(matchKind(b, 800, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinFound && last.isUnsure,
+           "both put the same value: it may be either");
+    testOk1(matchKind(a, 200, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinFound);
+    sent = 0;
+    addMessage(a, 200, 250, "", ebpfMonWirePva, 1, IOC);
+    testOk(matchKind(b, 850, EBPFMON_SEQ_SHARED, "X", 1) == ebpfMonPutJoinWait, "neither name nor value is known");
+    testOk1(matchKind(a, 250, EBPFMON_SEQ_SHARED, "X", 0) == ebpfMonPutJoinFound);
+    testOk1(countUnmatchedAfter(2 * HOUR) == 0);
+}
+
 /* A put-callback to a busy record is made by another thread, when the record is ready. */
 static void testWriteNotify(void)
 {
@@ -484,6 +511,7 @@ MAIN(testJoin)
     testPva();
     testAttached();
     testSharedThread();
+    testSharedThreadOlder();
     testWriteNotify();
     testRefused();
     testNeverMade();
