@@ -7,7 +7,7 @@
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"
-#include "host/peerText.h"
+#include "host/tcpSockets.h"
 #include "host/syscallName.h"
 #include "ioc/mutexes.h"
 #include "query/queryFileText.h"

@@ -7,7 +7,6 @@
 #include "host/foreign.h"
 #include "host/netnsSocket.h"
 #include "host/ownAddresses.h"
-#include "host/peerText.h"
 #include "host/procNetns.h"
 #include "host/procStat.h"
 #include "host/serverSockets.h"

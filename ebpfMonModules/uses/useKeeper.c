@@ -29,7 +29,7 @@ typedef struct {
     uint32_t id;
     char     name[EBPFMON_IOCNAME_SIZE];
     int      seesPuts;
-    uid_t    user;      /* who pays for it: host/procPayer.h */
+    uid_t    user;      /* who pays for it: host/procRead.h */
 } watchedIoc;
 
 struct ebpfMonUseKeeper {

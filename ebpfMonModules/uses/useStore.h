@@ -48,7 +48,7 @@ int ebpfMonUseStoreUpdateUse(ebpfMonUseStore *store, const ebpfMonUse *use, char
 /* The IOC is watched at "now" (s since 1970), in these ways (EBPFMON_WATCHED_…). If it was watched in the same ways
  * at most EBPFMON_WATCH_GAP before, that row is extended. Returns as ebpfMonUseStoreAddUse. */
 int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size);
-/* Who pays for the uses of this IOC (host/procPayer.h). The first one stays, unless a system user comes. */
+/* Who pays for the uses of this IOC (host/procRead.h). The first one stays, unless a system user comes. */
 int ebpfMonUseStoreSetPayer(ebpfMonUseStore *store, const char *ioc, uid_t payer, char *why, size_t size);
 int64_t ebpfMonUseStoreGetPayer(ebpfMonUseStore *store, const char *ioc); /* -1: not known */
 /* The file is full, and "payer" wants more: if another one has more uses (*most), and is no system user, the newest IOC

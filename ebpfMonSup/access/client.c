@@ -4,11 +4,201 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <epicsThread.h>
+#include <dirent.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
 
 #include "access/client.h"
+#include "host/netnsSocket.h"
+#include "host/tcpSockets.h"
 #include "ioc/baseRelease.h"
+
+/* --- users of peers --- */
+
+#define ENDS_MAX 8       /* our connections to one address and port; more than one is possible with SO_REUSEADDR */
+#define PATIENCE_US 200000 /* how long we wait for the kernel, which answers within microseconds */
+
+/* Our ends of all connections to one address and port. */
+typedef struct {
+    int fd[ENDS_MAX];
+    struct sockaddr_in here[ENDS_MAX];
+    unsigned count;
+} ownEnds;
+
+/* The socket at the other end, as the kernel tells it. */
+typedef struct {
+    const struct sockaddr_in *peer, *here;
+    int   isFound;   /* such a socket is open and established */
+    uid_t uid;
+} otherEnd;
+
+static int isSame(const struct sockaddr_in *a, const struct sockaddr_in *b)
+{
+    return a->sin_addr.s_addr == b->sin_addr.s_addr && a->sin_port == b->sin_port;
+}
+
+/* Finds our ends of the connections to "peer". 0, or -1: our sockets cannot be listed, or there are too many ends. */
+static int findOwnEnds(const struct sockaddr_in *peer, ownEnds *ends)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    struct dirent *entry;
+    int status = dir ? 0 : -1;
+
+    ends->count = 0;
+    while (dir && !status && (entry = readdir(dir)) != NULL) {
+        struct sockaddr_in other, here;
+        socklen_t otherSize = sizeof(other), hereSize = sizeof(here);
+        int fd = atoi(entry->d_name);
+
+        if (entry->d_name[0] == '.' || getpeername(fd, (struct sockaddr *)&other, &otherSize)
+            || otherSize != sizeof(other) || other.sin_family != AF_INET || !isSame(&other, peer)
+            || getsockname(fd, (struct sockaddr *)&here, &hereSize) || here.sin_family != AF_INET)
+            continue;
+        if (ends->count == ENDS_MAX) {
+            status = -1;
+        } else {
+            ends->fd[ends->count] = fd;
+            ends->here[ends->count++] = here;
+        }
+    }
+    if (dir)
+        closedir(dir);
+    return status;
+}
+
+static int isEstablished(int fd)
+{
+    struct tcp_info info;
+    socklen_t size = sizeof(info);
+
+    return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == ebpfMonTcpEstablished;
+}
+
+/* Nonzero: the address belongs to this network namespace, or this cannot be found out. bind() looks into the routing
+ * table, as the kernel does for a packet that arrives (inet_addr_type, net/ipv4/fib_frontend.c). */
+static int isOurAddress(struct in_addr addr)
+{
+    struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = addr };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int isOurs = fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0;
+
+    if (fd >= 0)
+        close(fd);
+    return isOurs;
+}
+
+/* Nonzero: the answer is about the socket at the other end. If the kernel has no socket with exactly these ends, it
+ * may answer with a socket that listens. The socket may also be one of IPv6, with mapped addresses. */
+static int isOtherEnd(const struct inet_diag_msg *answer, const otherEnd *end)
+{
+    unsigned at = answer->idiag_family == AF_INET6 ? 3 : 0;
+
+    return answer->idiag_state == ebpfMonTcpEstablished && answer->idiag_inode &&
+           answer->id.idiag_sport == end->peer->sin_port && answer->id.idiag_dport == end->here->sin_port &&
+           answer->id.idiag_src[at] == end->peer->sin_addr.s_addr &&
+           answer->id.idiag_dst[at] == end->here->sin_addr.s_addr;
+}
+
+/* Asks the kernel for the socket (sock_diag(7)). Nonzero: end->uid is set. 0: there is no such socket, or this
+ * kernel has no sock_diag for TCP. */
+static int askKernel(otherEnd *end)
+{
+    struct {
+        struct nlmsghdr head;
+        struct inet_diag_req_v2 body;
+    } question = {
+        .head = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
+        .body = { .sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u,
+                  .id = { .idiag_sport = end->peer->sin_port, .idiag_dport = end->here->sin_port,
+                          .idiag_src = { end->peer->sin_addr.s_addr }, .idiag_dst = { end->here->sin_addr.s_addr },
+                          .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
+    };
+    union {
+        struct nlmsghdr head;
+        char bytes[1024];
+    } answer;
+    const struct inet_diag_msg *found = NLMSG_DATA(&answer.head);
+    struct timeval patience = { .tv_usec = PATIENCE_US };
+    int fd = ebpfMonNetnsNetlinkOpen(0, NETLINK_SOCK_DIAG);
+    ssize_t n = -1;
+
+    if (fd < 0)
+        return 0;
+    if (!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) &&
+        send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question))
+        n = recv(fd, &answer, sizeof(answer), 0);
+    close(fd);
+    if (n < (ssize_t)NLMSG_LENGTH(sizeof(*found)) || answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
+        !isOtherEnd(found, end))
+        return 0;
+    end->uid = found->idiag_uid;
+    end->isFound = 1;
+    return 1;
+}
+
+static int compareRow(void *arg, const ebpfMonTcpRow *row)
+{
+    otherEnd *end = arg;
+
+    if (row->v4 && row->inode && row->local == end->peer->sin_addr.s_addr &&
+        row->localPort == end->peer->sin_port && row->remote == end->here->sin_addr.s_addr &&
+        row->remotePort == end->here->sin_port) {
+        end->uid = row->uid;
+        end->isFound = 1;
+    }
+    return end->isFound;
+}
+
+static void findLocal(const ownEnds *ends, ebpfMonPeerUser *user)
+{
+    for (unsigned i = 0; i < ends->count; i++) {
+        otherEnd end = { .peer = &user->peer, .here = &ends->here[i] };
+
+        if (!askKernel(&end))
+            ebpfMonTcpRows(0, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), compareRow, &end);
+        /* our own socket is looked at last: then it was established when the other end was found (client.h) */
+        if (!end.isFound || !isEstablished(ends->fd[i])) {
+            user->why = "the client has closed its connection";
+            return;
+        }
+        if (i && end.uid != user->uid) {
+            user->why = "two users have connections from this port";
+            return;
+        }
+        user->uid = end.uid;
+    }
+    user->kind = ebpfMonPeerLocal;
+}
+
+void ebpfMonPeerUserFind(const struct sockaddr_in *peer, ebpfMonPeerUser *user)
+{
+    ownEnds ends;
+
+    memset(user, 0, sizeof(*user));
+    user->peer = *peer;
+    user->why = "";
+    if (findOwnEnds(peer, &ends)) {
+        user->why = "the monitor cannot list its own sockets";
+        return;
+    }
+    if (!ends.count) {
+        user->why = "the monitor has no connection to this client";
+        return;
+    }
+    user->here = ends.here[0];
+    if (isOurAddress(peer->sin_addr))
+        findLocal(&ends, user);
+    else
+        user->kind = ebpfMonPeerRemote;
+}
+
+/* --- clients --- */
 
 /* The thread variable of the CA server: the struct client that the thread serves (camsgtask.c). Base does not
  * install rsrv/server.h, which declares it. dbServerClient() would give only names that the client claims. Weak: if
@@ -30,7 +220,7 @@ static void findClient(ebpfMonClientServer server, const struct sockaddr_in *pee
     here.isFound = 1;
 }
 
-/* Reads the client's address out of the struct client of rsrv. peerUser.c looks for this address among our own
+/* Reads the client's address out of the struct client of rsrv. client.c looks for this address among our own
  * connections. So if another release of Base has another struct, the client is unknown, but never a wrong one. */
 static const ebpfMonAccessClient *getCaClient(const char *caClient)
 {

@@ -5,7 +5,7 @@
  * does not have most, and a user who fills a table takes only from himself. System users go first: as long as another
  * user has anything, they give up nothing.
  *
- * Who is asked to pay for a process or a network namespace: host/procPayer.h. No state; any thread.
+ * Who is asked to pay for a process or a network namespace: host/procRead.h. No state; any thread.
  */
 #ifndef EBPFMON_SHARES_H
 #define EBPFMON_SHARES_H

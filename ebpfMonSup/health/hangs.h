@@ -71,7 +71,7 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
 /* An element of the kernel part's thread table. */
 typedef struct {
     uint32_t tid;
-    uint64_t doubt; /* ns; held[0].begin may be so much too late (passRecords.h) */
+    uint64_t doubt; /* ns; held[0].begin may be so much too late (healthCollector.h) */
     struct ebpfMonThread seen;
 } ebpfMonSeenThread;
 

@@ -6,13 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
 #include "common/clock.h"
+#include "ebpfMonTable.h"
 #include "health/hangs.h"
 #include "health/healthCollector.h"
 #include "health/lives.h"
-#include "health/passRecords.h"
 #include "health/scanThreads.h"
-#include "health/stills.h"
+#include "host/memory.h"
 #include "host/procStat.h"
 #include "ioc/baseRelease.h"
 #include "ioc/caServer.h"
@@ -20,6 +21,237 @@
 #include "module/modules.h"
 #include "probe/kernelTables.h"
 #include "watch/targetText.h"
+
+/* --- records of passes --- */
+
+#define PASSES_MAX 4096 /* of which not one is forgotten: else a long one would be a hang */
+#define LOOK_NS (EBPFMON_SECOND_NS / 2) /* a pass this old is looked at: most are shorter, and cost nothing */
+
+typedef struct {
+    uint32_t tgid, tid;
+    uint64_t begin;  /* of the pass (monotonic ns); the three together identify it */
+    uint64_t record; /* the one that the last look found; 0: none */
+    uint64_t since;  /* the first look that found it; before the first record the begin of the pass (monotonic ns) */
+    uint64_t before; /* the last look that did not (monotonic ns) */
+    uint64_t looked; /* the last look that could read the stack (monotonic ns) */
+    int      isSeen; /* in this look */
+} passOfThread;
+
+struct ebpfMonPassRecords {
+    ebpfMonTargets        *targets;
+    ebpfMonPassRecordsRead read;
+    unsigned               count;
+    passOfThread           pass[PASSES_MAX];
+};
+
+static int readStackBelow(pid_t pid, uint64_t sp, uint64_t word[EBPFMON_PASS_STACK])
+{
+    size_t size = EBPFMON_PASS_STACK * sizeof(*word);
+
+    return ebpfMonMemReadNow(pid, sp - size, word, size);
+}
+
+ebpfMonPassRecords *ebpfMonPassRecordsNew(ebpfMonTargets *targets, ebpfMonPassRecordsRead read)
+{
+    ebpfMonPassRecords *records = calloc(1, sizeof(*records));
+
+    if (!records)
+        return NULL;
+    records->targets = targets;
+    records->read = read ? read : readStackBelow;
+    return records;
+}
+
+void ebpfMonPassRecordsFree(ebpfMonPassRecords *records)
+{
+    free(records);
+}
+
+void ebpfMonPassRecordsBegin(ebpfMonPassRecords *records)
+{
+    for (unsigned i = 0; i < records->count; i++)
+        records->pass[i].isSeen = 0;
+}
+
+void ebpfMonPassRecordsEnd(ebpfMonPassRecords *records)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < records->count; i++)
+        if (records->pass[i].isSeen)
+            records->pass[n++] = records->pass[i];
+    records->count = n;
+}
+
+/* Finds the pass, or adds it. NULL: there are too many. */
+static passOfThread *findPass(ebpfMonPassRecords *records, const ebpfMonSeenThread *thread)
+{
+    uint64_t begin = thread->seen.held[0].begin;
+
+    for (unsigned i = 0; i < records->count; i++) {
+        passOfThread *p = &records->pass[i];
+
+        if (p->tgid == thread->seen.tgid && p->tid == thread->tid && p->begin == begin)
+            return p;
+    }
+    if (records->count == PASSES_MAX)
+        return NULL;
+    records->pass[records->count] = (passOfThread){ .tgid = thread->seen.tgid, .tid = thread->tid, .begin = begin,
+                                                    .since = begin, .before = begin, .looked = begin };
+    return &records->pass[records->count++];
+}
+
+/* The record at which the list is; 0: there is none on the stack. As ebpfmon_find_root of the kernel part does it
+ * (passRoot.bpf.c); while the thread waits in dbScanLock() it may be the one before. Returns 0; -1: the stack cannot be
+ * read. */
+static int findListRecord(const ebpfMonPassRecords *records, const struct ebpfMonThread *t, uint64_t *record)
+{
+    uint64_t word[EBPFMON_PASS_STACK];
+    const ebpfMonTarget *target;
+
+    *record = 0;
+    if (records->read((pid_t)t->tgid, t->held[0].sp, word))
+        return -1;
+    ebpfMonTargetsLock(records->targets);
+    target = ebpfMonTargetsFindByPid(records->targets, (pid_t)t->tgid);
+    for (int i = EBPFMON_PASS_STACK - 1; i >= 0 && !*record && target && target->cat; i--)
+        if (word[i] && ebpfMonCatalogueFindAddr(target->cat, word[i]) >= 0)
+            *record = word[i];
+    ebpfMonTargetsUnlock(records->targets);
+    return 0;
+}
+
+static void noteRecord(passOfThread *p, uint64_t record, uint64_t now)
+{
+    if (record != p->record) {
+        p->record = record;
+        p->since = now;
+        p->before = p->looked;
+    }
+    p->looked = now;
+}
+
+void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *thread, uint64_t now)
+{
+    struct ebpfMonHeld *h = &thread->seen.held[0];
+    uint64_t record;
+    passOfThread *p;
+
+    if (!thread->seen.heldCount || !h->sp || h->root || now < h->begin + LOOK_NS || !(p = findPass(records, thread)))
+        return;
+    p->isSeen = 1;
+    if (findListRecord(records, &thread->seen, &record) == 0)
+        noteRecord(p, record, now);
+    h->root = p->record;
+    h->begin = p->since;
+    thread->doubt = p->since - p->before;
+}
+
+/* --- threads that do not run ---
+ *
+ * Finds IOCs whose process stands still: a signal or a debugger stopped it, or the kernel does not let it go on. No
+ * thread of a stopped process works, so no probe tells. Publishing thread only. */
+
+typedef struct ebpfMonStills ebpfMonStills;
+
+typedef struct {
+    uint32_t id;    /* of the IOC */
+    double   since; /* the first look that found it so (s, monotonic) */
+    int      told;  /* an event has told it */
+} stillIoc;
+
+struct ebpfMonStills {
+    unsigned n;
+    stillIoc known[EBPFMON_TARGETS_MAX];
+};
+
+/* NULL without memory */
+static ebpfMonStills *newStills(void)
+{
+    return calloc(1, sizeof(ebpfMonStills));
+}
+
+static void freeStills(ebpfMonStills *stills)
+{
+    free(stills);
+}
+
+/* Why the process stands still; NULL: it does not (proc(5), state). */
+static const char *findReason(const ebpfMonLife *l)
+{
+    if (l->gone || !l->watched)
+        return NULL;
+    return l->state == 'T' ? "stopped by a signal" : l->state == 't' ? "stopped by a debugger" :
+           l->state == 'D' ? "waits in the kernel, and no signal ends it" : NULL;
+}
+
+static unsigned findStill(const ebpfMonStills *stills, uint32_t id)
+{
+    unsigned i;
+
+    for (i = 0; i < stills->n && stills->known[i].id != id; i++)
+        ;
+    return i;
+}
+
+static void addStill(ebpfMonStills *stills, const ebpfMonLife *l, const char *reason, const epicsTimeStamp *at,
+                     double seconds, ebpfMonHealth *health)
+{
+    unsigned i = findStill(stills, l->id);
+    stillIoc *s = &stills->known[i];
+
+    if (i == EBPFMON_TARGETS_MAX)
+        return;
+    if (i == stills->n) {
+        *s = (stillIoc){ .id = l->id, .since = seconds };
+        stills->n++;
+    }
+    if (ebpfMonHangLimit <= 0 || seconds - s->since < ebpfMonHangLimit)
+        return;
+    if (!s->told)
+        ebpfMonHealthEventsAdd(health, at, 1, "IOC %s (pid %d) stands still since %.0f s (%s)", l->name, (int)l->pid,
+                               seconds - s->since, reason);
+    s->told = 1;
+    if (!health->still++)
+        snprintf(health->stillText, sizeof(health->stillText), "%s stands still: %s", l->name, reason);
+}
+
+/* "now": the IOCs of this second, "n" of them; "at": the time for events; "seconds": the monotonic time. An IOC whose
+ * first thread is stopped or in uninterruptible sleep at each look for ebpfMonHangLimit is an event. Sets health->still
+ * and its text. */
+static void updateStills(ebpfMonStills *stills, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
+                         double seconds, ebpfMonHealth *health)
+{
+    unsigned kept = 0;
+
+    health->still = 0;
+    health->stillText[0] = 0;
+    for (unsigned i = 0; i < stills->n; i++) {
+        const stillIoc *s = &stills->known[i];
+        unsigned k;
+
+        for (k = 0; k < n && now[k].id != s->id; k++)
+            ;
+        if (k < n && findReason(&now[k]))
+            stills->known[kept++] = *s;
+        else if (k < n && !now[k].gone && s->told) /* if it has ended, another event tells this */
+            ebpfMonHealthEventsAdd(health, at, 0, "IOC %s (pid %d) goes on; it stood still for %.0f s", now[k].name,
+                                   (int)now[k].pid, seconds - s->since);
+    }
+    stills->n = kept;
+    for (unsigned k = 0; k < n; k++) {
+        const char *reason = findReason(&now[k]);
+
+        if (reason)
+            addStill(stills, &now[k], reason, at, seconds, health);
+    }
+}
+
+/* Nonzero: some IOC stood still at the last look, for a short time or a long one. */
+static int areWaiting(const ebpfMonStills *stills)
+{
+    return stills->n > 0;
+}
 
 /* --- CPU use --- */
 
@@ -272,7 +504,7 @@ ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets)
     c->hangFinder = ebpfMonHangFinderNew(targets, &ebpfMonHangSourcesHost);
     c->lives = ebpfMonLivesNew();
     c->hangs = ebpfMonHangsNew();
-    c->stills = ebpfMonStillsNew();
+    c->stills = newStills();
     if (c->cpu && c->serverCpu && c->scanThreads && c->passRecords && c->hangFinder && c->lives && c->hangs &&
         c->stills)
         return c;
@@ -291,7 +523,7 @@ void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *c)
     ebpfMonHangFinderFree(c->hangFinder);
     ebpfMonLivesFree(c->lives);
     ebpfMonHangsFree(c->hangs);
-    ebpfMonStillsFree(c->stills);
+    freeStills(c->stills);
     free(c);
 }
 
@@ -522,8 +754,8 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
         ebpfMonLivesAcknowledge(c->lives);
     restored = takeRestored(c, &at);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
-    ebpfMonStillsUpdate(c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
-    c->isBusy |= hanging > 0 || ebpfMonStillsAreWaiting(c->stills);
+    updateStills(c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
+    c->isBusy |= hanging > 0 || areWaiting(c->stills);
     ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
     addEventsOfModules(&c->health, &at);
     ebpfMonRowOrderSort(&c->health);

@@ -29,6 +29,34 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* --- accounts of users ---
+ *
+ * Which processes do not answer, and what the processes of each user have cost; private to foreign.c. foreign.h says
+ * the rules. Call these functions under the lock of foreign.c. All times are monotonic ns. */
+
+typedef struct ebpfMonForeignAccounts ebpfMonForeignAccounts;
+
+ebpfMonForeignAccounts *ebpfMonForeignAccountsNew(void); /* NULL without memory */
+
+/* How long (ns) a job for this process may take, if it asks for "wanted" ns. 0: it may not begin. */
+uint64_t ebpfMonForeignAccountsFindLimit(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t wanted, uint64_t now);
+
+/* A reader of this process is abandoned (pid 0: no process is to blame): sets the process aside. Returns the user; give
+ * it to …Return when the reader has come back. */
+uid_t ebpfMonForeignAccountsAbandon(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
+void ebpfMonForeignAccountsReturn(ebpfMonForeignAccounts *accounts, pid_t pid, uid_t uid, uint64_t now);
+
+void ebpfMonForeignAccountsCharge(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t ns, uint64_t now);
+void ebpfMonForeignAccountsChargeCpu(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t ns, uint64_t now);
+void ebpfMonForeignAccountsTrust(ebpfMonForeignAccounts *accounts, pid_t pid);
+
+int ebpfMonForeignAccountsIsAside(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
+int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
+int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now);
+unsigned ebpfMonForeignAccountsCountStuck(const ebpfMonForeignAccounts *accounts);
+
+/* --- reading --- */
+
 typedef struct {
     /* The work, in a reader thread at ordinary priority. It touches nothing but *data. */
     void (*run)(void *data);
@@ -63,7 +91,7 @@ void ebpfMonForeignTrust(pid_t pid);
 /* Charges the user of this process: the caller has waited so many ns for it in vain. */
 void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
 
-/* Charges CPU time of ours to a user (host/procPayer.h), for the work that his new processes, and those that change,
+/* Charges CPU time of ours to a user (host/procRead.h), for the work that his new processes, and those that change,
  * make us do. System users pay nothing. */
 void ebpfMonForeignChargeCpu(uid_t user, uint64_t ns);
 

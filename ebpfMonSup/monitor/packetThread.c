@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "common/clock.h"
-#include "host/procPayer.h"
+#include "host/procRead.h"
 #include "model/filter.h"
 #include "model/published.h"
 #include "module/modules.h"

@@ -13,7 +13,7 @@
 #include "host/foreign.h"
 #include "host/ownAddresses.h"
 #include "host/procNetns.h"
-#include "host/procPayer.h"
+#include "host/procRead.h"
 #include "probe/packetSources.h"
 
 #define RETRY_NS  30000000000ull
@@ -22,7 +22,7 @@
 
 typedef struct {
     uint32_t netns;
-    uid_t    user;        /* who pays for it: procPayer.h */
+    uid_t    user;        /* who pays for it: procRead.h */
     ebpfMonPackets *packets;
     pid_t    pid;         /* a process in it; 0: ours */
     uint64_t addressesAt; /* monotonic ns when they were read; 0: never */

@@ -42,7 +42,7 @@ int ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetns
  * Returns their number. */
 unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *sources, uint32_t *netns);
 
-/* Who pays for a namespace that has a source (host/procPayer.h). */
+/* Who pays for a namespace that has a source (host/procRead.h). */
 uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *sources, uint32_t netns);
 
 /* Nonzero: saddr of "sender" is an address of its namespace, which has a source. "now": monotonic ns. */

@@ -301,7 +301,7 @@ static const struct ebpfMonPeer *findOuter(const ebpfMonTranslated *t, const str
 }
 
 /* Nonzero: it is the outer one of such a connection. */
-static int translatedIsOuter(const ebpfMonTranslated *t, const struct ebpfMonPeer *peer)
+static int isOuterCircuit(const ebpfMonTranslated *t, const struct ebpfMonPeer *peer)
 {
     return findConnection(t->byOuter, peer) != NULL;
 }
@@ -715,7 +715,7 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
     uint64_t now = findArrival(ev->time); /* however long it takes to find the servers */
     const struct ebpfMonPeer *outer;
 
-    if (server->isElsewhere || translatedIsOuter(e->translated, &ev->peer))
+    if (server->isElsewhere || isOuterCircuit(e->translated, &ev->peer))
         return 1;
     if (!server->pid) {
         noteTranslated(e->translated, ev, now);
@@ -734,7 +734,7 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
 
 int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer *peer)
 {
-    return translatedIsOuter(e->translated, peer);
+    return isOuterCircuit(e->translated, peer);
 }
 
 static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)

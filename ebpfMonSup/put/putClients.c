@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
-#include "host/peerText.h"
+#include "host/tcpSockets.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "put/putClients.h"
@@ -274,7 +274,7 @@ static iocPorts *getIoc(ebpfMonServerPorts *ports, uint32_t iocId)
 
 /* Whether something listens on "port" (network byte order) where the process lives. Reads /proc for a port that is not
  * known, at most once a second for each IOC, so no lock of the event path may be held. "now": monotonic ns. */
-static int hasServerPorts(ebpfMonServerPorts *ports, uint32_t iocId, pid_t pid, uint16_t port, uint64_t now)
+static int isServerPort(ebpfMonServerPorts *ports, uint32_t iocId, pid_t pid, uint16_t port, uint64_t now)
 {
     iocPorts *ioc = getIoc(ports, iocId);
     unsigned number = ntohs(port), bit = 1u << (number % 8);
@@ -424,7 +424,7 @@ int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfM
 {
     clientConnection *c;
 
-    if (!who->isCA && (!who->peer.addr || !hasServerPorts(clients->ports, head->iocId, (pid_t)head->tgid,
+    if (!who->isCA && (!who->peer.addr || !isServerPort(clients->ports, head->iocId, (pid_t)head->tgid,
                                                                  who->peer.sport, head->ktime)))
         return 0;
     c = &clients->connection[(who->peer.addr ^ who->peer.port * 40503u ^ who->peer.sport) % CONNECTIONS];

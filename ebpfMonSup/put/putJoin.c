@@ -47,7 +47,7 @@ typedef struct {
 #define ASK_NS    250000000ull /* between two questions whether the server has read what came */
 
 /* Learns whether the put came after the moment from which each put of its IOC is seen inside. */
-static void judgeJoinUnmatched(ebpfMonTargets *targets, ebpfMonPacketPut *p)
+static void judgeUnmatched(ebpfMonTargets *targets, ebpfMonPacketPut *p)
 {
     uint64_t since;
 
@@ -116,7 +116,7 @@ static int isUnmatched(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLo
     int byEvents;
 
     notePassed(c, p, look->now);
-    judgeJoinUnmatched(look->targets, p);
+    judgeUnmatched(look->targets, p);
     end = findEnd(c, p, &byEvents);
     /* a put to nobody of this host may be seen again, in another namespace (packetEvents.h) */
     if (!byEvents && !p->pid && look->now != UINT64_MAX && look->packetsRead < p->since) {
@@ -222,7 +222,7 @@ static ebpfMonJoinCircuit *getAsked(const ebpfMonJoinCircuits *circuits, uint64_
 }
 
 /* Takes all such puts out of the queues: a list, which the caller publishes and frees one by one. */
-static ebpfMonPacketPut *takeJoinUnmatched(ebpfMonJoinCircuits *circuits, ebpfMonJoinLook *look)
+static ebpfMonPacketPut *takeUnmatched(ebpfMonJoinCircuits *circuits, ebpfMonJoinLook *look)
 {
     ebpfMonPacketPut *list = NULL, **end = &list;
 
@@ -416,7 +416,7 @@ static int mayBeOther(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageK
 }
 
 /* Looks for the packet of a put that was seen in the IOC. "last": the put is published now in any case. */
-static void findJoinMatch(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
+static void findMatch(const ebpfMonJoinCircuits *circuits, const ebpfMonMessageKey *key, const ebpfMonPut *put,
                           int last, ebpfMonJoinMatch *match)
 {
     memset(match, 0, sizeof(*match));
@@ -437,7 +437,7 @@ static void findJoinMatch(const ebpfMonJoinCircuits *circuits, const ebpfMonMess
 }
 
 /* Copies what only the packet shows of a put. "isGroup": the packet is of its group. */
-static void mergeJoinMatch(const ebpfMonPacketPut *p, int isGroup, ebpfMonPut *put)
+static void mergePacket(const ebpfMonPacketPut *p, int isGroup, ebpfMonPut *put)
 {
     put->seen |= EBPFMON_SEEN_WIRE;
     put->hash = p->hash;
@@ -515,7 +515,7 @@ static void addSpace(ebpfMonJoinCovered *covered, uint32_t netns)
 }
 
 /* Packets are read in these from now (monotonic ns) on, and in no others. */
-static void setJoinCovered(ebpfMonJoinCovered *covered, const uint32_t *netns, unsigned count, uint64_t now)
+static void setCovered(ebpfMonJoinCovered *covered, const uint32_t *netns, unsigned count, uint64_t now)
 {
     unsigned kept = 0;
 
@@ -531,7 +531,7 @@ static void setJoinCovered(ebpfMonJoinCovered *covered, const uint32_t *netns, u
 }
 
 /* Nonzero: the packets of this connection were read, or will be. */
-static int hasJoinCovered(const ebpfMonJoinCovered *covered, const struct ebpfMonPeer *peer)
+static int isCovered(const ebpfMonJoinCovered *covered, const struct ebpfMonPeer *peer)
 {
     for (unsigned i = 0; i < covered->count; i++)
         if (covered->space[i].netns == peer->netns)
@@ -589,7 +589,7 @@ void ebpfMonPutJoinFree(ebpfMonPutJoin *join)
 void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsigned count, uint64_t now)
 {
     epicsMutexMustLock(join->lock);
-    setJoinCovered(&join->covered, netns, count, now);
+    setCovered(&join->covered, netns, count, now);
     epicsMutexUnlock(join->lock);
 }
 
@@ -661,7 +661,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     put->isUnsure = match->isUnsure;
     key->outer = p->outer;
     if (match->isGroup) { /* it stays for the other members */
-        mergeJoinMatch(p, 1, put);
+        mergePacket(p, 1, put);
         p->made = 1;
         p->told |= ebpfMonPutHasFailed(put);
         return;
@@ -672,7 +672,7 @@ static void joinMatch(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, ebpfM
     key->sentAt = p->pva ? 0 : p->at;
     if (key->moved && p->pva)
         put->user[0] = put->host[0] = 0; /* those of another client */
-    mergeJoinMatch(p, 0, put);
+    mergePacket(p, 0, put);
     ebpfMonJoinCircuitConfirm(match->circuit, p->circuit, p->stretch, p->seq);
     if (key->seqKind != EBPFMON_SEQ_NONE && !p->closed)
         ebpfMonJoinCircuitSetServed(match->circuit, p->seq);
@@ -697,7 +697,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
     if (!put->peer[0] || ebpfMonPutIsInner(put) || !key->peer.addr)
         return ebpfMonPutJoinAlone;
     epicsMutexMustLock(join->lock);
-    if (!hasJoinCovered(&join->covered, &key->peer)) {
+    if (!isCovered(&join->covered, &key->peer)) {
         epicsMutexUnlock(join->lock);
         return ebpfMonPutJoinAlone;
     }
@@ -707,7 +707,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         epicsMutexUnlock(join->lock);
         return ebpfMonPutJoinWait;
     }
-    findJoinMatch(&join->circuits, key, put, last, &match);
+    findMatch(&join->circuits, key, put, last, &match);
     match.isUnsure |= !isWhole;
     if (match.circuit && key->at > match.circuit->madeAt)
         match.circuit->madeAt = key->at;
@@ -787,7 +787,7 @@ void ebpfMonPutJoinAddPacket(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, u
         p->iocId = iocId;
         p->pid = pid;
         p->outer = c->outer;
-        judgeJoinUnmatched(join->targets, p);
+        judgeUnmatched(join->targets, p);
         ebpfMonJoinCircuitsAddPut(&join->circuits, c, p);
         p = NULL;
     }
@@ -891,7 +891,7 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
     join->lookAt = puts > MANY ? now + puts * LOOK_NS : 0;
     look.eventsRead = join->eventsRead;
     look.packetsRead = join->packetsRead;
-    list = takeJoinUnmatched(&join->circuits, &look);
+    list = takeUnmatched(&join->circuits, &look);
     join->due = look.due;
     isNew = look.events != UINT64_MAX && awaitRead(join->eventsRead, &join->eventsAwaited, look.events);
     epicsMutexUnlock(join->lock);

@@ -7,7 +7,6 @@
 
 #include "common/clock.h"
 #include "common/text.h"
-#include "host/peerText.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"

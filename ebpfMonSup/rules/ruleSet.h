@@ -3,7 +3,7 @@
  * A set of rules says which puts are expected. The first rule with matching "pv" and "iocs" decides: the put is
  * expected if it keeps all conditions of this rule. If no rule matches, the default of the set decides.
  *
- * rulesParse.c builds a set once; then the set judges many puts. Rules, patterns, times and characters are in arrays
+ * ruleSet.c builds a set once; then the set judges many puts. Rules, patterns, times and characters are in arrays
  * that grow while the set is built, so they refer to each other by index. One thread at a time may use a set.
  */
 #ifndef EBPFMON_RULESET_H
@@ -11,7 +11,11 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <yajl_parse.h>
+
 #include "model/put.h"
+
+/* --- rules --- */
 
 #define EBPFMON_RULE_NAME    41    /* with its NUL */
 #define EBPFMON_RULE_PATTERN 128
@@ -74,5 +78,14 @@ int ebpfMonRuleSetAddTime(ebpfMonRuleSet *set, ebpfMonRuleList *list, const ebpf
 
 /* Sets "unexpected" and "rule" of the put, and counts the put at its rule. */
 void ebpfMonRuleSetJudge(ebpfMonRuleSet *set, ebpfMonPut *put);
+
+/* --- parsing ---
+ *
+ * Makes a set of rules from JSON (documentation/use/rules.md describes the format). If any part is wrong, no set is
+ * made. Any thread. */
+
+/* Returns a new set, which the caller frees or puts in force. NULL: "why" has "file:line:column: reason. What to
+ * do". */
+ebpfMonRuleSet *ebpfMonRulesParse(const char *file, const char *text, size_t length, char *why, size_t size);
 
 #endif

@@ -9,7 +9,7 @@
 #include "common/files.h"
 #include "model/published.h"
 #include "rules/rules.h"
-#include "rules/rulesParse.h"
+#include "rules/ruleSet.h"
 
 /* --- the rules in force --- */
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "common/clock.h"
-#include "host/peerText.h"
+#include "host/tcpSockets.h"
 #include "host/syscallName.h"
 #include "trace/traceSpans.h"
 #include "trace/traceWords.h"

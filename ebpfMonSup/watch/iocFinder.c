@@ -11,7 +11,7 @@
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/procInfo.h"
-#include "host/procPayer.h"
+#include "host/procRead.h"
 #include "host/procStat.h"
 #include "watch/iocFinder.h"
 

@@ -11,7 +11,6 @@
 #include "common/shares.h"
 #include "host/foreign.h"
 #include "host/procNetns.h"
-#include "host/procPayer.h"
 #include "host/procRead.h"
 #include "model/published.h"
 #include "watch/packetReader.h"

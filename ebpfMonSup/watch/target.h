@@ -47,7 +47,7 @@ typedef struct ebpfMonTarget {
     uint64_t  start;       /* with the pid its identity */
     uint32_t  iocId;       /* never used twice */
     uid_t     uid;         /* whose process it is */
-    uid_t     user;        /* who pays for it: host/procPayer.h */
+    uid_t     user;        /* who pays for it: host/procRead.h */
     char      name[EBPFMON_IOCNAME_SIZE];
 
     /* Shared: the event thread writes these under the lock. */

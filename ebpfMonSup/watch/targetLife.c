@@ -10,7 +10,7 @@
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "host/procStat.h"
-#include "host/procPayer.h"
+#include "host/procRead.h"
 #include "model/published.h"
 #include "probe/kernelTables.h"
 #include "watch/targetDatabase.h"

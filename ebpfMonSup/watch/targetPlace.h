@@ -8,7 +8,7 @@
 
 #include "watch/target.h"
 
-/* Finds a place for one more IOC: process "pid", for which "user" pays (host/procPayer.h). *victim: the IOC that loses
+/* Finds a place for one more IOC: process "pid", for which "user" pays (host/procRead.h). *victim: the IOC that loses
  * its place, NULL: none. The victim belongs to the user who has most IOCs, but not to a system user while another one
  * has any. If that is "user" itself, the victim must be one that may not be an IOC, and the new process must listen for
  * clients. First goes an IOC whose database was not read, then one that does not listen, then the youngest. 0, or -1:

@@ -1,8 +1,402 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <string.h>
-#include "wire/caDatagram.h"
-#include "wire/caState.h"
+#include <arpa/inet.h>
+
+#include "common/hash.h"
+#include "wire/caMessage.h"
 #include "wire/caType.h"
+#include "wire/protocol.h"
+
+/* --- ids ---
+ *
+ * A table from numbers that a peer chose to what we know of them. Its memory comes from ebpfMonCircuitAlloc. */
+
+typedef struct {
+    uint64_t value; /* never 0 */
+    uint32_t key;
+    uint32_t extra;
+} ebpfMonIdEntry;
+
+typedef struct {
+    ebpfMonIdEntry *slot;
+    unsigned room, used; /* room: a power of two, or 0 */
+} ebpfMonIdTable;
+
+#define ROOM_MIN 8u
+
+/* The hash uses the address of the table, because a peer chooses the numbers and must not know which of them
+ * collide. */
+static unsigned getHome(const ebpfMonIdTable *t, uint32_t key)
+{
+    return (unsigned)ebpfMonHashMix(key ^ (uint64_t)(uintptr_t)t->slot) & (t->room - 1);
+}
+
+static void clearIds(ebpfMonCircuit *c, ebpfMonIdTable *t)
+{
+    if (t->slot)
+        ebpfMonCircuitFree(c, t->slot, t->room * sizeof *t->slot);
+    memset(t, 0, sizeof *t);
+}
+
+/* Finds an entry, which is valid until the table changes. NULL: there is none. */
+static ebpfMonIdEntry *findId(const ebpfMonIdTable *t, uint32_t key)
+{
+    if (!t->room)
+        return NULL;
+    for (unsigned i = getHome(t, key); t->slot[i].value; i = (i + 1) & (t->room - 1))
+        if (t->slot[i].key == key)
+            return &t->slot[i];
+    return NULL;
+}
+
+static void putEntry(ebpfMonIdTable *t, const ebpfMonIdEntry *entry)
+{
+    unsigned i = getHome(t, entry->key);
+
+    while (t->slot[i].value)
+        i = (i + 1) & (t->room - 1);
+    t->slot[i] = *entry;
+    t->used++;
+}
+
+static int growTable(ebpfMonCircuit *c, ebpfMonIdTable *t)
+{
+    ebpfMonIdTable old = *t;
+
+    t->room = old.room ? old.room * 2 : ROOM_MIN;
+    t->slot = ebpfMonCircuitAlloc(c, t->room * sizeof *t->slot);
+    if (!t->slot) {
+        *t = old;
+        return 0;
+    }
+    memset(t->slot, 0, t->room * sizeof *t->slot);
+    t->used = 0;
+    for (unsigned i = 0; i < old.room; i++)
+        if (old.slot[i].value)
+            putEntry(t, &old.slot[i]);
+    clearIds(c, &old);
+    return 1;
+}
+
+/* Adds or replaces an entry. 0: there are "max" entries, or no memory. */
+static int setId(ebpfMonCircuit *c, ebpfMonIdTable *t, unsigned max, uint32_t key, uint64_t value, uint32_t extra)
+{
+    ebpfMonIdEntry entry = { value, key, extra }, *at = findId(t, key);
+
+    if (at) {
+        *at = entry;
+        return 1;
+    }
+    if (t->used >= max || (t->used >= t->room / 4 * 3 && !growTable(c, t)))
+        return 0;
+    putEntry(t, &entry);
+    return 1;
+}
+
+static void removeId(ebpfMonIdTable *t, uint32_t key)
+{
+    ebpfMonIdEntry *at = findId(t, key);
+    unsigned hole, mask = t->room - 1;
+
+    if (!at)
+        return;
+    hole = (unsigned)(at - t->slot);
+    /* entries after it move up, so that no search ends too early */
+    for (unsigned i = (hole + 1) & mask; t->slot[i].value; i = (i + 1) & mask) {
+        if (((i - getHome(t, t->slot[i].key)) & mask) >= ((i - hole) & mask)) {
+            t->slot[hole] = t->slot[i];
+            hole = i;
+        }
+    }
+    t->slot[hole].value = 0;
+    t->used--;
+}
+
+/* --- state of a circuit ---
+ *
+ * What we know of one Channel Access circuit: its client, and its channels. */
+
+#define EBPFMON_CA_CLAIM 128 /* bytes of a claimed user or host name */
+#define EBPFMON_CA_RECENT 64 /* plain writes that are remembered, because an error may still come for them */
+
+typedef struct {
+    uint32_t cid, sid;
+    int hasCid, hasSid;
+    int type;        /* native type, when the server has told it; -1: not known. The next one: native count */
+    uint32_t count;
+    size_t size; /* bytes of the whole struct */
+    char name[]; /* "": not known, because the channel was created before we watched */
+} ebpfMonCaChannel;
+
+/* A plain write (without a reply): the server answers only an error, with the header of the write. */
+typedef struct {
+    uint64_t id, time;
+    uint32_t cid, extra, count;
+    unsigned type, cmd;
+    int settled;
+} ebpfMonCaWrite;
+
+typedef struct {
+    ebpfMonCircuit *circuit;
+    ebpfMonIdTable byCid, bySid;  /* the channels by number */
+    ebpfMonIdTable reads, events; /* requests without a reply, by ioid or subscription; value: 1 + the elements that are
+                                   * asked for, extra: the sid */
+    ebpfMonIdTable notifies;      /* write-notifies without a reply, by ioid; value: number of the put, extra: the
+                                   * sid */
+    uint64_t puts;
+    ebpfMonCaWrite *recent;       /* a ring of the last plain writes; NULL: there was none */
+    unsigned recentNext;
+    char user[EBPFMON_CA_CLAIM], host[EBPFMON_CA_CLAIM];
+} ebpfMonCaState;
+
+#define SOON_NS 1000000000ull
+
+static ebpfMonCaChannel *getEntryChannel(const ebpfMonIdEntry *entry)
+{
+    return entry ? (ebpfMonCaChannel *)(uintptr_t)entry->value : NULL;
+}
+
+static ebpfMonCaChannel *findCaBySid(const ebpfMonCaState *s, uint32_t sid)
+{
+    return getEntryChannel(findId(&s->bySid, sid));
+}
+
+static ebpfMonCaChannel *findCaByCid(const ebpfMonCaState *s, uint32_t cid)
+{
+    return getEntryChannel(findId(&s->byCid, cid));
+}
+
+static void removeChannel(ebpfMonCaState *s, ebpfMonCaChannel *ch)
+{
+    if (!ch)
+        return;
+    if (ch->hasCid)
+        removeId(&s->byCid, ch->cid);
+    if (ch->hasSid)
+        removeId(&s->bySid, ch->sid);
+    ebpfMonCircuitStats(s->circuit)->channels--;
+    ebpfMonCircuitFree(s->circuit, ch, ch->size);
+}
+
+static ebpfMonCaChannel *setChannel(ebpfMonCaState *s, const uint32_t *cid, const uint32_t *sid, const char *name)
+{
+    unsigned max = ebpfMonCircuitLimits(s->circuit)->channels;
+    size_t len = strnlen(name, EBPFMON_CA_NAME_MAX);
+    ebpfMonCaChannel *ch = ebpfMonCircuitAlloc(s->circuit, sizeof *ch + len + 1);
+    uint64_t value = (uintptr_t)ch;
+
+    if (ch) {
+        ch->size = sizeof *ch + len + 1;
+        ch->cid = cid ? *cid : 0;
+        ch->sid = sid ? *sid : 0;
+        ch->hasCid = ch->hasSid = 0;
+        ch->type = -1;
+        ch->count = 0;
+        memcpy(ch->name, name, len);
+        ch->name[len] = 0;
+        ebpfMonCircuitStats(s->circuit)->channels++;
+        if (cid) {
+            removeChannel(s, findCaByCid(s, *cid));
+            ch->hasCid = setId(s->circuit, &s->byCid, max, *cid, value, 0);
+        }
+        if (sid) {
+            removeChannel(s, findCaBySid(s, *sid));
+            ch->hasSid = setId(s->circuit, &s->bySid, max, *sid, value, 0);
+        }
+        if ((!cid || ch->hasCid) && (!sid || ch->hasSid))
+            return ch;
+        removeChannel(s, ch);
+    }
+    ebpfMonCircuitStats(s->circuit)->noMemory++;
+    return NULL;
+}
+
+static void clearTable(ebpfMonCaState *s, ebpfMonIdTable *t, int withCid)
+{
+    for (unsigned i = 0; i < t->room; i++) {
+        ebpfMonCaChannel *ch = t->slot[i].value ? getEntryChannel(&t->slot[i]) : NULL;
+
+        /* a channel that is in both tables is freed with the second */
+        if (ch && (withCid || !ch->hasCid)) {
+            ebpfMonCircuitStats(s->circuit)->channels--;
+            ebpfMonCircuitFree(s->circuit, ch, ch->size);
+        }
+    }
+    clearIds(s->circuit, t);
+}
+
+static void clearChannels(ebpfMonCaState *s)
+{
+    clearTable(s, &s->bySid, 0);
+    clearTable(s, &s->byCid, 1);
+}
+
+/* Remembers a plain write. */
+static void keepWrite(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time)
+{
+    ebpfMonCaWrite *w;
+
+    if (!s->recent) {
+        s->recent = ebpfMonCircuitAlloc(s->circuit, EBPFMON_CA_RECENT * sizeof *s->recent);
+        if (!s->recent) {
+            ebpfMonCircuitStats(s->circuit)->noMemory++;
+            return;
+        }
+        memset(s->recent, 0, EBPFMON_CA_RECENT * sizeof *s->recent);
+    }
+    w = &s->recent[s->recentNext++ % EBPFMON_CA_RECENT];
+    *w = (ebpfMonCaWrite){ s->puts, time, h->cid, h->extra, h->count, h->type, h->cmd, 0 };
+}
+
+static int isSame(const ebpfMonCaWrite *w, const ebpfMonCaHeader *h)
+{
+    /* a server without extended headers returns only the low half of the count */
+    return w->id && !w->settled && w->cmd == h->cmd && w->cid == h->cid && w->extra == h->extra && w->type == h->type
+        && (w->count & 0xffff) == (h->count & 0xffff);
+}
+
+/*
+ * A server handles requests in order, so an error settles all puts before its own. Several puts may look the same. Then
+ * we take the oldest one of the last second, because the puts of a burst are refused one after the other. If there is
+ * none in the last second, we take the newest one: a put that is not refused at once was made.
+ */
+/* Finds the number of the put that failed, by the header in the error. 0: not known. */
+static uint64_t findFailedWrite(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time)
+{
+    ebpfMonCaWrite *found = NULL;
+
+    if (!s->recent)
+        return 0;
+    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++) { /* the oldest one comes first */
+        ebpfMonCaWrite *w = &s->recent[(s->recentNext + i) % EBPFMON_CA_RECENT];
+
+        if (!isSame(w, h))
+            continue;
+        found = w;
+        if (time < w->time || time - w->time < SOON_NS)
+            break;
+    }
+    if (!found)
+        return 0;
+    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++)
+        if (s->recent[i].id <= found->id)
+            s->recent[i].settled = 1;
+    return found->id;
+}
+
+/* --- datagrams ---
+ *
+ * Searches, their answers, and beacons. The formats are those of libca (udpiiu.cpp) and rsrv (search_reply_udp,
+ * online_notify.c). */
+
+#define MESSAGES_MAX 8192 /* more than the longest datagram has */
+#define CLAIM_MAX    1024u
+#define PORT_DEFAULT 5064u
+#define MINOR_PORT   5u   /* since CA 4.5 the answer has the server's port … */
+#define MINOR_ADDR   8u   /* … and since CA 4.8 its address */
+
+/* Sets the server in "peer" from a search reply. An address of all ones means the sender of the reply; then the address
+ * in "peer" stays. */
+static void setCaServer(struct ebpfMonPeer *peer, uint32_t addr, unsigned port)
+{
+    if (addr != 0xffffffffu) {
+        peer->saddr = htonl(addr);
+        memset(peer->saddr6, 0, sizeof peer->saddr6);
+    }
+    peer->sport = htons((uint16_t)port);
+}
+
+static int isPlausible(const ebpfMonCaHeader *h)
+{
+    switch (h->cmd) {
+    case EBPFMON_CA_VERSION: /* a client before CA 4.11 may send all zeros */
+        return !h->size && h->count < 64;
+    case EBPFMON_CA_SEARCH:
+        return h->count ? h->size && h->size <= CLAIM_MAX && h->count < 64 && (h->type == 5 || h->type == 10)
+            : h->size <= 8;
+    case EBPFMON_CA_NOT_FOUND:
+    case EBPFMON_CA_RSRV_IS_UP:
+    case EBPFMON_CA_REPEATER_CONFIRM:
+    case EBPFMON_CA_REPEATER_REGISTER:
+        return !h->size;
+    default:
+        return 0;
+    }
+}
+
+/* Nonzero: the whole datagram is Channel Access. On other ports, any datagram can begin like one. */
+static int isOurs(const uint8_t *p, size_t len)
+{
+    int emitted = 0;
+
+    while (len) {
+        ebpfMonCaHeader h;
+
+        if (ebpfMonCaHeaderParse(&h, p, len) <= 0 || !isPlausible(&h) || h.size > len - h.head)
+            return 0;
+        emitted |= h.cmd == EBPFMON_CA_SEARCH || h.cmd == EBPFMON_CA_RSRV_IS_UP;
+        p += h.head + h.size;
+        len -= h.head + h.size;
+    }
+    return emitted;
+}
+
+static void emitSearch(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
+{
+    char name[EBPFMON_CA_NAME_MAX + 1];
+
+    if (ebpfMonCaText(name, sizeof name, p + h->head, h->size) || !name[0])
+        return;
+    e->kind = ebpfMonWireSearch;
+    e->name = name;
+    e->cid = h->extra;
+    ebpfMonWireEmit(wire, e);
+}
+
+static void emitAnswer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h, const uint8_t *p)
+{
+    unsigned minor = h->size >= 2 ? (unsigned)p[h->head] << 8 | p[h->head + 1] : 0;
+
+    e->kind = ebpfMonWireFound;
+    e->fromServer = 1;
+    e->peer = ebpfMonPeerTurn(&e->peer);
+    setCaServer(&e->peer, minor >= MINOR_ADDR ? h->cid : 0xffffffffu, minor >= MINOR_PORT ? h->type : PORT_DEFAULT);
+    e->cid = h->extra;
+    ebpfMonWireEmit(wire, e);
+}
+
+/* A repeater passes beacons on, and fills in the address of the server. */
+static void emitCaBeacon(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHeader *h)
+{
+    e->kind = ebpfMonWireBeacon;
+    e->fromServer = 1;
+    e->peer.saddr = e->peer.addr; /* addr and port stay the sender's */
+    memcpy(e->peer.saddr6, e->peer.addr6, sizeof e->peer.saddr6);
+    setCaServer(&e->peer, h->extra ? h->extra : 0xffffffffu, h->count ? h->count : PORT_DEFAULT);
+    ebpfMonWireEmit(wire, e);
+}
+
+/* Emits the searches, answers and beacons of a datagram. "from_to": see ebpfMonProtocol.datagram. */
+static void readCaDatagram(ebpfMonWire *wire, uint64_t time, const struct ebpfMonPeer *from_to, const uint8_t *p,
+                       size_t len)
+{
+    if (!isOurs(p, len))
+        return;
+    for (int i = 0; len && i < MESSAGES_MAX; i++) {
+        ebpfMonWireEvent e = { .protocol = ebpfMonWireCa, .time = time, .peer = *from_to };
+        ebpfMonCaHeader h;
+
+        ebpfMonCaHeaderParse(&h, p, len);
+        if (h.cmd == EBPFMON_CA_SEARCH && h.count)
+            emitSearch(wire, &e, &h, p);
+        else if (h.cmd == EBPFMON_CA_SEARCH)
+            emitAnswer(wire, &e, &h, p);
+        else if (h.cmd == EBPFMON_CA_RSRV_IS_UP)
+            emitCaBeacon(wire, &e, &h);
+        p += h.head + h.size;
+        len -= h.head + h.size;
+    }
+}
 
 /* --- events --- */
 
@@ -19,7 +413,7 @@ static inline ebpfMonWireEvent ebpfMonCaEvent(const ebpfMonCaState *s, ebpfMonWi
 /* Sets name and cid of the channel with this sid. */
 static void nameCaEvent(const ebpfMonCaState *s, ebpfMonWireEvent *e, uint32_t sid)
 {
-    const ebpfMonCaChannel *ch = ebpfMonCaBySid(s, sid);
+    const ebpfMonCaChannel *ch = findCaBySid(s, sid);
 
     e->sid = sid;
     if (ch) {
@@ -77,9 +471,9 @@ static void rememberRequest(ebpfMonCaState *s, ebpfMonIdTable *t, uint32_t id, u
 {
     if (t->used >= PENDING_MAX) {
         ebpfMonCircuitStats(s->circuit)->noMemory += t->used;
-        ebpfMonIdClear(s->circuit, t);
+        clearIds(s->circuit, t);
     }
-    if (!ebpfMonIdSet(s->circuit, t, PENDING_MAX, id, value, sid))
+    if (!setId(s->circuit, t, PENDING_MAX, id, value, sid))
         ebpfMonCircuitStats(s->circuit)->noMemory++;
 }
 
@@ -97,7 +491,7 @@ static void noteWrite(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     e.replyAsked = h->cmd == EBPFMON_CA_WRITE_NOTIFY;
     if (!e.replyAsked) {
         e.cid = h->extra;
-        ebpfMonCaWriteNote(s, h, m->time);
+        keepWrite(s, h, m->time);
     } else {
         rememberRequest(s, &s->notifies, h->extra, e.id, h->cid);
     }
@@ -144,7 +538,7 @@ static void emitTcpSearch(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpf
 static void noteCreation(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1];
-    const ebpfMonCaChannel *was = ebpfMonCaByCid(s, h->cid);
+    const ebpfMonCaChannel *was = findCaByCid(s, h->cid);
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannel, m);
     ebpfMonCaChannel *now;
     uint32_t sid;
@@ -156,14 +550,14 @@ static void noteCreation(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfM
         return;
     }
     if (!was || !was->hasSid || was->name[0]) {
-        ebpfMonCaChannelSet(s, &h->cid, NULL, name);
+        setChannel(s, &h->cid, NULL, name);
         return;
     }
     /* We may see the two directions in another order than they were sent: here the reply came first. */
     sid = was->sid;
     e.dbrType = was->type;
     e.count = was->count;
-    now = ebpfMonCaChannelSet(s, &h->cid, &sid, name);
+    now = setChannel(s, &h->cid, &sid, name);
     if (!now)
         return;
     now->type = e.dbrType;
@@ -194,7 +588,7 @@ static void caRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         noteUse(s, m, h, ebpfMonWireSubscribe);
         break;
     case EBPFMON_CA_EVENT_CANCEL:
-        ebpfMonIdRemove(&s->events, h->extra);
+        removeId(&s->events, h->extra);
         break;
     case EBPFMON_CA_CLIENT_NAME:
     case EBPFMON_CA_HOST_NAME:
@@ -215,7 +609,7 @@ static void caRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 static void noteCreated(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1] = "";
-    ebpfMonCaChannel *ch = ebpfMonCaByCid(s, h->cid);
+    ebpfMonCaChannel *ch = findCaByCid(s, h->cid);
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannel, m);
 
     if (ch)
@@ -226,7 +620,7 @@ static void noteCreated(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMo
     e.dbrType = (int)h->type;
     e.count = h->count;
     caEventNative(&e);
-    ch = ebpfMonCaChannelSet(s, &h->cid, &h->extra, name);
+    ch = setChannel(s, &h->cid, &h->extra, name);
     if (ch) {
         ch->type = e.dbrType;
         ch->count = e.count;
@@ -246,7 +640,7 @@ static void noteGone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChanne
         strcpy(name, ch->name); /* it fits: no name is longer */
         e.cid = ch->cid;
         e.sid = ch->sid;
-        ebpfMonCaChannelRemove(s, ch);
+        removeChannel(s, ch);
     }
     ebpfMonCircuitEmit(s->circuit, &e);
 }
@@ -255,7 +649,7 @@ static void noteGone(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChanne
  * as there are now. */
 static int isPartial(const ebpfMonCaState *s, const ebpfMonIdEntry *asked, unsigned type)
 {
-    const ebpfMonCaChannel *ch = ebpfMonCaBySid(s, asked->extra);
+    const ebpfMonCaChannel *ch = findCaBySid(s, asked->extra);
 
     return type == EBPFMON_CA_CLASS_NAME || (ch && ch->type >= 0 && asked->value > 1 && asked->value - 1 < ch->count);
 }
@@ -263,7 +657,7 @@ static int isPartial(const ebpfMonCaState *s, const ebpfMonIdEntry *asked, unsig
 static void noteValue(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     ebpfMonIdTable *t = h->cmd == EBPFMON_CA_EVENT_ADD ? &s->events : &s->reads;
-    const ebpfMonIdEntry *asked = ebpfMonIdFind(t, h->extra);
+    const ebpfMonIdEntry *asked = findId(t, h->extra);
     ebpfMonWireEvent e;
 
     if (!asked)
@@ -273,7 +667,7 @@ static void noteValue(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     e.isPartial = isPartial(s, asked, h->type);
     nameCaEvent(s, &e, asked->extra);
     if (t == &s->reads)
-        ebpfMonIdRemove(t, h->extra);
+        removeId(t, h->extra);
     /* m_cid is the status; only the reply to the old READ has none */
     if (h->size && (h->cid == EBPFMON_CA_NORMAL || h->cmd == EBPFMON_CA_READ) && setCaElements(s, &e, m, h))
         ebpfMonCircuitEmit(s->circuit, &e);
@@ -281,13 +675,13 @@ static void noteValue(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 
 static void noteWritten(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
-    const ebpfMonIdEntry *asked = ebpfMonIdFind(&s->notifies, h->extra);
+    const ebpfMonIdEntry *asked = findId(&s->notifies, h->extra);
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireReply, m);
 
     if (asked) {
         e.id = asked->value;
         nameCaEvent(s, &e, asked->extra);
-        ebpfMonIdRemove(&s->notifies, h->extra);
+        removeId(&s->notifies, h->extra);
     }
     e.replyAsked = 1;
     e.status = h->cid;
@@ -311,14 +705,14 @@ static void noteError(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     if (ebpfMonCaText(text, sizeof text, p + request.head, have - request.head))
         text[0] = 0;
     if (request.cmd == EBPFMON_CA_WRITE) {
-        e.id = ebpfMonCaWriteFailed(s, &request, m->time);
+        e.id = findFailedWrite(s, &request, m->time);
         e.cid = request.extra;
     } else {
-        const ebpfMonIdEntry *asked = ebpfMonIdFind(&s->notifies, request.extra);
+        const ebpfMonIdEntry *asked = findId(&s->notifies, request.extra);
 
         e.replyAsked = 1;
         e.id = asked ? asked->value : 0;
-        ebpfMonIdRemove(&s->notifies, request.extra);
+        removeId(&s->notifies, request.extra);
     }
     nameCaEvent(s, &e, request.cid);
     e.status = h->extra;
@@ -333,7 +727,7 @@ static void emitFound(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 {
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireFound, m);
 
-    ebpfMonCaServer(&e.peer, h->cid, h->type);
+    setCaServer(&e.peer, h->cid, h->type);
     e.cid = h->extra;
     ebpfMonCircuitEmit(s->circuit, &e);
 }
@@ -359,15 +753,15 @@ static void caResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMon
         noteCreated(s, m, h);
         break;
     case EBPFMON_CA_CREATE_CH_FAIL:
-        ch = ebpfMonCaByCid(s, h->cid);
+        ch = findCaByCid(s, h->cid);
         if (ch && !ch->hasSid)
-            ebpfMonCaChannelRemove(s, ch);
+            removeChannel(s, ch);
         break;
     case EBPFMON_CA_CLEAR_CHANNEL:
-        noteGone(s, m, ebpfMonCaBySid(s, h->cid), h->extra, h->cid);
+        noteGone(s, m, findCaBySid(s, h->cid), h->extra, h->cid);
         break;
     case EBPFMON_CA_SERVER_DISCONN:
-        noteGone(s, m, ebpfMonCaByCid(s, h->cid), h->cid, 0);
+        noteGone(s, m, findCaByCid(s, h->cid), h->cid, 0);
         break;
     case EBPFMON_CA_SEARCH:
         emitFound(s, m, h);
@@ -422,9 +816,9 @@ static void closeCaState(void *state)
     ebpfMonCaState *s = state;
     ebpfMonIdTable *tables[] = { &s->reads, &s->events, &s->notifies };
 
-    ebpfMonCaChannelsClear(s);
+    clearChannels(s);
     for (unsigned i = 0; i < sizeof tables / sizeof tables[0]; i++)
-        ebpfMonIdClear(s->circuit, tables[i]);
+        clearIds(s->circuit, tables[i]);
     if (s->recent)
         ebpfMonCircuitFree(s->circuit, s->recent, EBPFMON_CA_RECENT * sizeof *s->recent);
     ebpfMonCircuitFree(s->circuit, s, sizeof *s);
@@ -452,10 +846,10 @@ static void noteCaGap(void *state, int fromServer)
 static void noteCaName(void *state, uint32_t sid, const char *text)
 {
     ebpfMonCaState *s = state;
-    const ebpfMonCaChannel *ch = ebpfMonCaBySid(s, sid);
+    const ebpfMonCaChannel *ch = findCaBySid(s, sid);
     uint32_t cid = ch ? ch->cid : 0;
 
-    ebpfMonCaChannelSet(s, ch && ch->hasCid ? &cid : NULL, &sid, text);
+    setChannel(s, ch && ch->hasCid ? &cid : NULL, &sid, text);
 }
 
 const ebpfMonProtocol ebpfMonCaProtocol = {
@@ -467,5 +861,5 @@ const ebpfMonProtocol ebpfMonCaProtocol = {
     .message = readCaMessage,
     .gap = noteCaGap,
     .name = noteCaName,
-    .datagram = ebpfMonCaDatagram
+    .datagram = readCaDatagram
 };

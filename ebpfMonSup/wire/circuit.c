@@ -5,6 +5,123 @@
 #include "common/hash.h"
 #include "wire/circuit.h"
 
+/* --- shares of users --- */
+
+static void joinShare(ebpfMonSharedCircuit *c, ebpfMonCircuitShare *s)
+{
+    c->share = s;
+    c->newer = NULL;
+    c->older = s->newest;
+    if (s->newest)
+        s->newest->newer = c;
+    s->newest = c;
+    s->count++;
+}
+
+static void leaveShare(ebpfMonSharedCircuit *c)
+{
+    *(c->newer ? &c->newer->older : &c->share->newest) = c->older;
+    if (c->older)
+        c->older->newer = c->newer;
+    c->share->count--;
+    c->share = NULL;
+}
+
+/* NULL: no memory. */
+static ebpfMonCircuitShare *getShare(ebpfMonCircuitShares *all, const ebpfMonWirePayer *payer)
+{
+    ebpfMonCircuitShare *s = all->first;
+
+    while (s && (s->payer.id != payer->id || s->payer.isSystem != payer->isSystem ||
+                 s->payer.isNobody != payer->isNobody))
+        s = s->next;
+    if (s)
+        return s;
+    s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->payer = *payer;
+    s->next = all->first;
+    all->first = s;
+    return s;
+}
+
+/* Asks who pays for the circuits that were opened since the last time. */
+static void shareNew(ebpfMonCircuitShares *all)
+{
+    ebpfMonSharedCircuit *c = all->unshared.newest, *newer;
+
+    while (c && c->older)
+        c = c->older;
+    for (; c; c = newer) {
+        ebpfMonWirePayer payer = { .id = 0 };
+        ebpfMonCircuitShare *s;
+
+        newer = c->newer;
+        if (all->findPayer)
+            payer = all->findPayer(all->arg, c->peer, &c->first);
+        s = getShare(all, &payer);
+        if (!s)
+            continue;
+        leaveShare(c);
+        joinShare(c, s);
+    }
+}
+
+/* A circuit is open now; it is not any more. */
+static void addToShare(ebpfMonCircuitShares *all, ebpfMonSharedCircuit *c)
+{
+    joinShare(c, &all->unshared);
+}
+
+static void removeFromShare(ebpfMonSharedCircuit *c)
+{
+    if (c->share)
+        leaveShare(c);
+}
+
+static void freeEmpty(ebpfMonCircuitShares *all)
+{
+    ebpfMonCircuitShare *s;
+
+    for (ebpfMonCircuitShare **at = &all->first; (s = *at) != NULL;)
+        if (s->count) {
+            at = &s->next;
+        } else {
+            *at = s->next;
+            free(s);
+        }
+}
+
+/* Nonzero: "a" must give up one of its circuits before "b". */
+static int isBefore(const ebpfMonCircuitShare *a, const ebpfMonCircuitShare *b)
+{
+    if (a->payer.isNobody != b->payer.isNobody)
+        return a->payer.isNobody;
+    return a->payer.isSystem != b->payer.isSystem ? !a->payer.isSystem : a->count > b->count;
+}
+
+/* The circuit that must end to make room: of those that are nobody's, or else of who has most, the
+ * one that was opened last. NULL: none is open. */
+static ebpfMonSharedCircuit *findVictim(ebpfMonCircuitShares *all)
+{
+    const ebpfMonCircuitShare *most = NULL;
+
+    freeEmpty(all);
+    shareNew(all);
+    for (const ebpfMonCircuitShare *s = all->first; s; s = s->next)
+        if (!most || isBefore(s, most))
+            most = s;
+    return most ? most->newest : all->unshared.newest;
+}
+
+void ebpfMonCircuitSharesFree(ebpfMonCircuitShares *all)
+{
+    freeEmpty(all);
+}
+
+/* --- circuits --- */
+
 /* The part (1 / OTHERS_SHARE) of all circuits that may be neither CA nor PVA yet. They must not displace circuits of CA
  * and PVA, but they need some room, so that new circuits are found. */
 #define OTHERS_SHARE 8
@@ -162,7 +279,7 @@ ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *w, uint64_t number)
 }
 
 /* The open circuit that must end: one in which nobody has answered, which may be a single packet with any addresses;
- * else by the rule of circuitShares.h. Without memory for shares, the one that was unused for the longest time. */
+ * else by the rule of circuit.h. Without memory for shares, the one that was unused for the longest time. */
 static ebpfMonCircuit *findCrowded(ebpfMonWire *w)
 {
     ebpfMonSharedCircuit *victim;
@@ -170,7 +287,7 @@ static ebpfMonCircuit *findCrowded(ebpfMonWire *w)
     for (ebpfMonCircuit *c = w->open.oldest; c; c = c->newer)
         if (!c->stream[0].started || !c->stream[1].started)
             return c;
-    victim = ebpfMonCircuitSharesFindVictim(&w->shares);
+    victim = findVictim(&w->shares);
 
     return victim ? victim->circuit : w->open.oldest;
 }
@@ -266,7 +383,7 @@ int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int
     w->byNumber[c->number & (w->buckets - 1)] = c;
     ebpfMonCircuitPeer(c, server, &c->peer);
     c->shared = (ebpfMonSharedCircuit){ .peer = &c->peer, .first = getFirst(c), .circuit = c };
-    ebpfMonCircuitSharesAdd(&w->shares, &c->shared);
+    addToShare(&w->shares, &c->shared);
     ebpfMonCircuitEmit(c, &e);
     return 1;
 }
@@ -295,7 +412,7 @@ static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t 
         emitUnread(c, time);
         e.fromServer = c->closer >= 0 && c->closer == c->server;
         ebpfMonCircuitEmit(c, &e);
-        ebpfMonCircuitSharesRemove(&c->shared);
+        removeFromShare(&c->shared);
         c->protocol->close(c->state);
         c->state = NULL;
         for (at = &w->byNumber[c->number & (w->buckets - 1)]; *at != c; at = &(*at)->nextNumber)

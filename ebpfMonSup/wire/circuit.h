@@ -6,9 +6,44 @@
 #ifndef EBPFMON_CIRCUIT_H
 #define EBPFMON_CIRCUIT_H
 
-#include "wire/assembly.h"
-#include "wire/circuitShares.h"
 #include "wire/stream.h"
+#include "wire/wireEvent.h"
+
+/* --- shares of users ---
+ *
+ * Which open circuit ends if there are too many: each client has a share (common/shares.h has the rule). Who pays for a
+ * circuit is asked when one must end, not before. For the thread of the wire. */
+
+typedef struct ebpfMonCircuitShare ebpfMonCircuitShare;
+
+/* The part of a circuit that this module uses. */
+typedef struct ebpfMonSharedCircuit {
+    struct ebpfMonSharedCircuit *older, *newer; /* in the order in which they were opened, of one who pays */
+    ebpfMonCircuitShare *share;                 /* NULL: it is not open */
+    const struct ebpfMonPeer *peer;
+    struct ebpfMonFirst first;
+    void    *circuit;
+} ebpfMonSharedCircuit;
+
+/* The open circuits of one who pays. */
+struct ebpfMonCircuitShare {
+    ebpfMonCircuitShare *next;
+    ebpfMonWirePayer payer;
+    unsigned count;
+    ebpfMonSharedCircuit *newest;
+};
+
+/* All of it, zeros at first. */
+typedef struct {
+    ebpfMonCircuitShare *first, unshared; /* unshared: who pays was not asked yet */
+    ebpfMonWireFindPayer findPayer;       /* NULL: one pays for all */
+    void    *arg;
+} ebpfMonCircuitShares;
+
+/* When no circuit is open any more. */
+void ebpfMonCircuitSharesFree(ebpfMonCircuitShares *shares);
+
+/* --- circuits --- */
 
 typedef enum { ebpfMonCircuitNew, ebpfMonCircuitOpen, ebpfMonCircuitForeign } ebpfMonCircuitPhase;
 
@@ -66,7 +101,7 @@ int  ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *
 ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *wire, const ebpfMonCircuitKey *key);
 ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *wire, uint64_t number);
 /* Makes a new circuit. If there are too many, another one ends: one that is neither CA nor PVA yet, or else by the rule
- * of circuitShares.h. NULL: no memory, which is counted. */
+ * of circuit.h. NULL: no memory, which is counted. */
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *wire, const ebpfMonCircuitKey *key, uint64_t time);
 /* Notes a packet of the circuit. */
 void ebpfMonCircuitUsed(ebpfMonCircuit *circuit, uint64_t time);

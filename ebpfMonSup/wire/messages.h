@@ -4,6 +4,23 @@
 #define EBPFMON_MESSAGES_H
 
 #include "wire/circuit.h"
+#include "wire/stream.h"
+
+/* --- where messages begin ---
+ *
+ * Finds where messages begin in a stream that began before we watched. One header proves little, two that follow each
+ * other prove much. A header at the begin of a segment is between both. */
+
+#define EBPFMON_RETAIN 2048 /* bytes that are kept while a message is searched for: limits how much is searched twice */
+
+typedef enum { ebpfMonResyncNone, ebpfMonResyncPerhaps, ebpfMonResyncFound } ebpfMonResyncResult;
+
+/* Finds where in the buffer a message begins: *offset. For Perhaps and None, *offset is the begin of the bytes that are
+ * still needed. "segAt": where the last segment begins. "trusted": nonzero if the protocol is known, or likely. */
+ebpfMonResyncResult ebpfMonResync(const ebpfMonProtocol *protocol, int fromServer, const ebpfMonAssembly *assembly,
+    size_t segAt, int trusted, size_t *offset);
+
+/* --- messages --- */
 
 /*
  * Takes bytes of an open circuit. Afterwards it may be foreign; or new again, if its sides were guessed wrong. Then the

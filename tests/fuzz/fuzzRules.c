@@ -2,7 +2,7 @@
 /* The input is a file of rules, which ends at the first NUL, and then the texts of a put, which the rules judge. */
 #include "common/text.h"
 #include "fuzz.h"
-#include "rules/rulesParse.h"
+#include "rules/ruleSet.h"
 
 static void fillText(char *to, size_t size, const uint8_t **data, size_t *left)
 {

@@ -10,7 +10,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "rules/rulesParse.h"
+#include "rules/ruleSet.h"
 
 static ebpfMonPut put;
 

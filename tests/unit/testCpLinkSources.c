@@ -3,7 +3,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/cpLinkSources.h"
+#include "trace/trace.h"
 #include "traceIoc.h"
 
 static ebpfMonTargets *targets;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host/foreignAccounts.h: what processes and users that do not answer may cost, by a clock of its own. */
+/* host/foreign.h: what processes and users that do not answer may cost, by a clock of its own. */
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "host/foreignAccounts.h"
+#include "host/foreign.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)

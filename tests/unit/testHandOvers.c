@@ -4,7 +4,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "trace/handOvers.h"
+#include "trace/traces.h"
 
 static struct ebpfMonHandOverEvent begins(uint32_t iocId, uint32_t tid, uint64_t end, uint64_t source)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* health/passRecords.h: in which record of a pass a thread is. The test invents the stack. */
+/* health/healthCollector.h: in which record of a pass a thread is. The test invents the stack. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "health/passRecords.h"
+#include "health/healthCollector.h"
 #include "targetTest.h"
 
 #define S    1000000000ull

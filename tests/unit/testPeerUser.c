@@ -13,7 +13,7 @@
 #include <testMain.h>
 
 #include "access/operators.h"
-#include "access/peerUser.h"
+#include "access/client.h"
 
 #define OTHER_UID 65534
 

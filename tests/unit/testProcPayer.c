@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* host/procPayer.h: who pays for a process and for its network namespace. Children become other users, in user
+/* host/procRead.h: who pays for a process and for its network namespace. Children become other users, in user
  * namespaces of their own or not. */
 #include <fcntl.h>
 #include <grp.h>
@@ -16,7 +16,7 @@
 #include <testMain.h>
 
 #include "host/procNetns.h"
-#include "host/procPayer.h"
+#include "host/procRead.h"
 
 #define SOMEONE 54321 /* no user of the host needs to have this id */
 

@@ -8,7 +8,6 @@
 #include <testMain.h>
 
 #include "model/published.h"
-#include "search/keyTable.h"
 #include "search/search.h"
 
 #define MS     1000000ull

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage/updateCounts.h: updates of channels, counted from events as packets give them. */
+/* usage/clients.h: updates of channels, counted from events as packets give them. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "usage/updateCounts.h"
+#include "usage/clients.h"
 
 static ebpfMonUpdateCounts *counts;
 
