@@ -3,7 +3,7 @@
  * Selects the packets of a network namespace that may be Channel Access or pvAccess. The programs see every packet of
  * the namespace, so they must be quick for packets of others: a pure ACK costs one read of the headers, and data of a
  * connection that is known to be foreign one comparison more (isStillForeign). Two programs do the same: a filter for
- * packet sockets, and one for tcx (probe/packetTaps.h).
+ * packet sockets, and one for tcx (probe/packets.h).
  *
  * This is a separate object file. Each network namespace has a copy with its own tables. Kernel 5.10 and later.
  */

@@ -13,7 +13,7 @@
 /* "hash": EBPFMON_FNV32_BEGIN, or the result so far. */
 static inline uint32_t ebpfMonHashFnv32(uint32_t hash, const void *data, size_t length)
 {
-    const unsigned char *p = data;
+    const unsigned char *p = (const unsigned char *)data; /* C++ wants the cast */
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ p[i]) * 16777619u;
@@ -23,7 +23,7 @@ static inline uint32_t ebpfMonHashFnv32(uint32_t hash, const void *data, size_t 
 /* "hash": EBPFMON_FNV64_BEGIN, or the result so far. */
 static inline uint64_t ebpfMonHashFnv64(uint64_t hash, const void *data, size_t length)
 {
-    const unsigned char *p = data;
+    const unsigned char *p = (const unsigned char *)data; /* C++ wants the cast */
 
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ p[i]) * 0x100000001b3ull;

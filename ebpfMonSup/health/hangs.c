@@ -10,7 +10,7 @@
 #include "host/procStat.h"
 #include "ioc/baseLayout.h"
 #include "probe/kernelTables.h"
-#include "watch/targetText.h"
+#include "watch/target.h"
 
 /* --- how threads are read --- */
 

@@ -20,7 +20,7 @@
 #include "model/published.h"
 #include "module/modules.h"
 #include "probe/kernelTables.h"
-#include "watch/targetText.h"
+#include "watch/target.h"
 
 /* --- records of passes --- */
 

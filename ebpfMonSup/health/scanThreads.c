@@ -9,7 +9,7 @@
 #include "host/memory.h"
 #include "ioc/baseLayout.h"
 #include "ioc/scanLists.h"
-#include "watch/targetText.h"
+#include "watch/target.h"
 
 /* --- the mean period --- */
 

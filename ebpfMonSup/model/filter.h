@@ -57,7 +57,7 @@ int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size);
 int ebpfMonPatternRead(char pattern[EBPFMON_PATTERN_SIZE], const char *given, const char *what, char *why, size_t size);
 
 /* Nonzero: the pattern matches the name of an IOC, with or without the "#PID" that the second IOC of a name gets behind
- * it (watch/targetText.h). What is asked for the name is asked for both: otherwise who starts a program with the name
+ * it (watch/target.h). What is asked for the name is asked for both: otherwise who starts a program with the name
  * of an IOC could make the true one unwatched, or free of rules, when it is restarted. */
 int ebpfMonPatternMatchesIoc(const char *pattern, const char *ioc);
 

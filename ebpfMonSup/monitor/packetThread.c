@@ -13,7 +13,6 @@
 #include "probe/kernelTables.h"
 #include "search/search.h"
 #include "watch/connectionSockets.h"
-#include "watch/packetCost.h"
 #include "watch/packetReader.h"
 
 #define REFRESH_NS   2000000000ull

@@ -18,7 +18,7 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "publish/watchdog.h"
-#include "watch/connectionOwners.h"
+#include "watch/packetReader.h"
 
 #define EXPORT_STOP_SECONDS 3.0
 #define STOP_SECONDS 5.0 /* s, for modules, as for each thread that uses the kernel part */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The packets of one network namespace that may be Channel Access or pvAccess. Programs of ours in the kernel
- * (packetTaps.h) select them, and learn which connections are neither. They change, delay and send nothing. A packet
+ * (packets.h) select them, and learn which connections are neither. They change, delay and send nothing. A packet
  * that crosses several devices of a namespace (a bridge and its port) comes once from each; a packet on lo comes once.
  * One thread at a time may use a source.
  */
@@ -11,9 +11,25 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+
 #include "ebpfMonEvent.h"
 #include "ebpfMonPacket.h"
 #include "probe/ring.h"
+
+/* --- taps ---
+ *
+ * The places at which the programs of bpf/wire/wire.bpf.c see the packets of a network namespace. Most packets of a
+ * host are on lo. A packet socket takes time from each of them, wanted or not. So lo has a tcx program, which takes a
+ * tenth of that (kernel 6.6, CAP_NET_ADMIN), and each other device has a packet socket of its own. Without tcx, and in
+ * a namespace with very many devices, one packet socket sees all devices. The programs change, delay and send nothing;
+ * the kernel removes them when their files are closed. One thread at a time. */
+
+#define EBPFMON_TAP_DEVICES_MAX 64 /* network devices besides lo */
+
+/* Nonzero: this kernel has tcx, and we may use it. Each call tries it. */
+int ebpfMonPacketTapsHaveTcx(void);
+
+/* --- the packet filter --- */
 
 typedef struct ebpfMonPackets ebpfMonPackets;
 

@@ -11,7 +11,7 @@
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "put/servers.h"
-#include "watch/targetText.h"
+#include "watch/target.h"
 
 #define LISTENERS_MAX 1024
 #define COVERED_MAX   64   /* more than there are packet sources */

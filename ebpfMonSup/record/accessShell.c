@@ -4,7 +4,6 @@
 #include <errlog.h>
 
 #include "access/guard.h"
-#include "record/shell.h"
 #include "record/shellCommand.h"
 
 typedef int (*operatorSetter)(ebpfMonOperators *operators, const char *list, char *text, size_t size);

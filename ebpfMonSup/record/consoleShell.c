@@ -22,7 +22,6 @@
 #include <errlog.h>
 #include <iocsh.h>
 
-#include "record/shell.h"
 #include "record/shellCommand.h"
 
 #define CLIENTS_MAX  4

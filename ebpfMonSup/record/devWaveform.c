@@ -18,7 +18,7 @@
 #include <waveformRecord.h>
 
 #include "record/devCommon.h"
-#include "record/shownPuts.h"
+#include "record/tableRows.h"
 
 /* The text of each row of a waveform of puts. */
 typedef struct ebpfMonPutTexts {

@@ -8,7 +8,6 @@
 #include "common/textReport.h"
 #include "model/published.h"
 #include "model/ops.h"
-#include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void listIocs(const iocshArgBuf *args)

@@ -8,7 +8,6 @@
 #include <errlog.h>
 
 #include "model/ops.h"
-#include "record/shell.h"
 #include "record/shellCommand.h"
 
 #define MODES "  mode    changes (puts that change the value, and those that failed), all, burst (puts to one\n" \

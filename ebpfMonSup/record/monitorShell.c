@@ -8,7 +8,6 @@
 #include "model/ops.h"
 #include "module/modules.h"
 #include "record/filterSub.h"
-#include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void configureMonitor(const iocshArgBuf *args)

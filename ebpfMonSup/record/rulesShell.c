@@ -9,7 +9,6 @@
 #include "model/ops.h"
 #include "model/published.h"
 #include "rules/rules.h"
-#include "record/shell.h"
 #include "record/shellCommand.h"
 
 static void loadRulesByCommand(const iocshArgBuf *args)

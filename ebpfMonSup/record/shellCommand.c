@@ -1,10 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-
 #include <cantProceed.h>
 #include <errlog.h>
+#include <epicsExport.h>
+
 #include "model/filter.h"
 #include "record/shellCommand.h"
+
+/* --- all commands --- */
+
+static void ebpfMonShellRegistrar(void)
+{
+    ebpfMonMonitorShellRegister();
+    ebpfMonListShellRegister();
+    ebpfMonAccessShellRegister();
+    ebpfMonRulesShellRegister();
+    ebpfMonLogShellRegister();
+    ebpfMonConsoleShellRegister();
+}
+epicsExportRegistrar(ebpfMonShellRegistrar);
+
+/* --- commands --- */
 
 void ebpfMonShellRegisterCommands(const ebpfMonShellCommand *commands, unsigned count)
 {

@@ -9,6 +9,20 @@
 #include "model/filter.h"
 #include "model/ops.h"
 
+/* --- all commands ---
+ *
+ * Each function registers the iocsh commands of one subject. shellCommand.c calls all of them, in the thread of the
+ * registrars. */
+
+void ebpfMonMonitorShellRegister(void); /* start, filter, levels, report */
+void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches, clients */
+void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
+void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
+void ebpfMonLogShellRegister(void);     /* logs */
+void ebpfMonConsoleShellRegister(void); /* a console at a socket */
+
+/* --- commands --- */
+
 #define EBPFMON_COMMAND_ARGS 10
 #define EBPFMON_NO_ARGS {{NULL, iocshArgInt}}
 

@@ -3,12 +3,41 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <alarm.h>
 
 #include "record/pvTable.h"
-#include "record/shownPuts.h"
 #include "record/tableRows.h"
+
+/* --- puts that are shown --- */
+
+/* Returns how many rows of "now" stand before those that were shown; "count", if the others are not as they were. */
+static unsigned findNew(const ebpfMonShownPuts *shown, const uint64_t *now, unsigned count)
+{
+    unsigned n = 0;
+
+    while (n < count && (!shown->count || now[n] != shown->serial[0]))
+        n++;
+    if (count - n > shown->count || memcmp(now + n, shown->serial, (count - n) * sizeof(*now)) != 0)
+        return count;
+    return n;
+}
+
+unsigned ebpfMonShownPutsUpdate(ebpfMonShownPuts *shown, const ebpfMonPublished *published, const ebpfMonPv *pv,
+                                unsigned max)
+{
+    uint64_t now[EBPFMON_PUTS_MAX];
+    const ebpfMonPut *put;
+    unsigned count = 0, n;
+
+    while (count < max && count < EBPFMON_PUTS_MAX && (put = pv->row(published, count)) != NULL)
+        now[count++] = put->serial;
+    n = findNew(shown, now, count);
+    memcpy(shown->serial, now, count * sizeof(*now));
+    shown->count = count;
+    return n;
+}
+
+/* --- rows --- */
 
 #define CELL_SIZE EBPFMON_TEXT_SIZE /* the longest text of a row is a value */
 

@@ -17,7 +17,6 @@
 #include "watch/iocFinder.h"
 #include "watch/targetDatabase.h"
 #include "watch/targetLife.h"
-#include "watch/targetPlace.h"
 
 #define STOP_SECONDS 5.0
 #define DETACH_SECONDS 4.0         /* part of STOP_SECONDS: for the kernel to remove all probes */

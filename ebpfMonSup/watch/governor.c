@@ -4,11 +4,185 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "host/procStat.h"
-#include "watch/costSample.h"
 #include "watch/governor.h"
 #include "watch/levelChoice.h"
-#include "watch/targetConf.h"
+#include "watch/target.h"
+
+/* --- costs --- */
+
+/* Percent of the time in which chains of scan lists are timed, for the budget. 0: another level, or its passes are not
+ * watched, so to time fewer chains would save nothing. */
+static double findTimedPart(const ebpfMonTarget *t, const ebpfMonFilter *filter)
+{
+    return t->level == ebpfMonLevelChains && t->sweeps ? ebpfMonLevelChoiceFindPercent(t, filter) : 0;
+}
+
+/* What turns did to the seconds of this sample. */
+static void addTurns(ebpfMonTarget *t, ebpfMonCostSample *sample)
+{
+    const ebpfMonTurns *turns = &t->follower.timing.turns;
+    double timed, before = t->follower.timing.timedBefore;
+
+    if (t->level != ebpfMonLevelChains || !t->sweeps || !turns->lookedAt)
+        return;
+    timed = ebpfMonTurnsTimed(turns, sample->now);
+    t->follower.timing.timedBefore = timed;
+    if (before < 0 || sample->seconds <= 0)
+        return; /* for some of these seconds each chain was watched */
+    sample->inTurns = ebpfMonTurnsExpect(turns, sample->now);
+    sample->wasTimed = fmin(1, (timed - before) / sample->seconds);
+}
+
+/* Which part of the entry probes is single-stepped. The often hit ones decide: lock, unlock, completed. */
+static double findSteppedPart(const ebpfMonAttached *att)
+{
+    uint32_t often = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgUnlock) | EBPFMON_BIT(ebpfMonProgCompleted);
+    int on = __builtin_popcount(att->on & often), stepped = __builtin_popcount(att->stepped & often);
+
+    return on ? (double)stepped / on : 0;
+}
+
+void ebpfMonCostSampleBegin(ebpfMonTarget *t, const struct ebpfMonHits *hits, uint64_t now)
+{
+    t->follower.hits = *hits;
+    t->follower.hitsAt = now;
+    t->follower.cpuBefore = ebpfMonClockProcessCpu(t->pid);
+    t->follower.timing.timedBefore = -1;
+}
+
+/* The traps and the programs since the last look. A counter that is smaller than before is one of another IOC. */
+static struct ebpfMonHits takeHits(ebpfMonTarget *t, const struct ebpfMonHits *hits)
+{
+    struct ebpfMonHits delta;
+
+    for (int i = 0; i < EBPFMON_HIT_KINDS; i++)
+        delta.n[i] = hits->n[i] >= t->follower.hits.n[i] ? hits->n[i] - t->follower.hits.n[i] : 0;
+    t->follower.hits = *hits;
+    return delta;
+}
+
+/* Percent of one core that the IOC took, all its threads. */
+static double takeLoad(ebpfMonTarget *t, double seconds)
+{
+    uint64_t cpu = ebpfMonClockProcessCpu(t->pid), before = t->follower.cpuBefore;
+
+    t->follower.cpuBefore = cpu;
+    return cpu > before && seconds > 0 ? (double)(cpu - before) / 1e7 / seconds : 0;
+}
+
+int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebpfMonFilter *filter,
+                          const struct ebpfMonHits *hits, uint64_t now, ebpfMonCostSpent *spent,
+                          ebpfMonCostSample *sample)
+{
+    uint64_t since = t->follower.hitsAt;
+    double seconds = (double)(now - since) / 1e9;
+    struct ebpfMonHits delta;
+
+    spent->strange = 0;
+    spent->traps = spent->cold = 0;
+    if (now <= since) /* other probes were attached in this round: the sample begins later than it */
+        return 0;
+    delta = takeHits(t, hits);
+    *sample = (ebpfMonCostSample){
+        .now = now,
+        .seconds = seconds,
+        .limit = filter->budget,
+        .wantedLevel = t->wantedLevel,
+        .level = t->level,
+        .load = takeLoad(t, seconds),
+        .timed = findTimedPart(t, filter),
+        .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
+    };
+    t->follower.hitsAt = now;
+    addTurns(t, sample);
+    spent->strange = delta.n[EBPFMON_HIT_STRANGE];
+    if (since == 0)
+        return 0;
+    spent->traps = (double)(delta.n[EBPFMON_HIT_ENTRY] + delta.n[EBPFMON_HIT_RETURN]) / seconds;
+    spent->cold = (double)delta.n[EBPFMON_HIT_COLD] / EBPFMON_COLD_WHOLE / seconds;
+    sample->cost = ebpfMonCostOf(costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / seconds;
+    return 1;
+}
+
+/* --- what the kernel part must know ---
+ *
+ * What the kernel part must know of an IOC: struct ebpfMonTargetConf. The follower alone. */
+
+_Static_assert((int)EBPFMON_OFF == (int)ebpfMonLevelOff && (int)EBPFMON_PUTS == (int)ebpfMonLevelPuts &&
+               (int)EBPFMON_COUNTS == (int)ebpfMonLevelCounts && (int)EBPFMON_CHAINS == (int)ebpfMonLevelChains &&
+               (int)EBPFMON_TRACE == (int)ebpfMonLevelTrace, "the kernel part numbers the levels alike");
+
+/* How Base lies in the memory of this IOC. */
+static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
+{
+    const ebpfMonBaseRelease *o = t->cat->base;
+    const ebpfMonCommon *c = &t->cat->common;
+
+    *conf = (struct ebpfMonTargetConf){
+        .asActive = t->image.asActive,
+        .breakpoints = t->image.breakpoints,
+        .time = c->time,
+        .spvt = c->spvt,
+        .pact = c->pact,
+        .ppn = c->ppn,
+        .lset = c->lset,
+        .disp = c->disp,
+        .sevr = c->sevr,
+        .stat = c->stat,
+        .phas = c->phas,
+        .proc = c->proc,
+        .tse = c->tse,
+        .clAddr = o->client.addr,
+        .clUser = o->client.pUserName,
+        .clHost = o->client.pHostName,
+        .clRecvBuf = o->client.recvBuf,
+        .clRecvStk = o->client.recvStk,
+        .clRecvCnt = o->client.recvCnt,
+        .ciuClient = o->channel.client,
+        .ciuDbch = o->channel.dbch,
+        .ciuAs = o->channel.asClientPVT,
+        .asAccess = o->asgClient.access,
+        .ppnChan = o->notify.chan,
+        .ppnUsr = o->notify.usrPvt,
+        .dbfGap = (uint8_t)(EBPFMON_DBF_MENU - o->dbf.menu),
+        .chanAddr = o->has.channels ? EBPFMON_DbChannel_addr : 0,
+        .linkType = (uint8_t)o->link.type,
+        .linkValue = (uint8_t)o->link.constantStr,
+        .linkPvname = (uint8_t)o->link.pvname,
+        .linkPvlMask = (uint8_t)o->link.pvlMask,
+        .mutexOsd = o->has.channels ? o->mutex.osd : 0, /* in EPICS 3.14 the POSIX mutex is not the first member */
+        .mutexId = o->has.channels ? o->mutex.id : 0,
+        .ringHead = (uint8_t)o->ring.nextPush,
+        .hasThreadNames = (uint8_t)o->has.threadNames,
+        .onceHasLink = (uint8_t)o->has.onceLink,
+        .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
+    };
+}
+
+/* The IOC must have a catalogue. "level": the one that its probes are for. */
+static void fillTargetConf(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t, ebpfMonLevel level,
+                           const ebpfMonFilter *filter)
+{
+    fillLayout(conf, t);
+    conf->iocId = t->iocId;
+    conf->level = (uint16_t)level;
+    conf->sample = filter->sample;
+    conf->slowNs = (uint64_t)(filter->slowUs * 1000);
+    conf->parallel = (uint16_t)t->follower.timing.parallel;
+    conf->queuesSince = t->follower.queuesSince;
+    conf->seesPutLocks = (uint8_t)t->follower.seesPutLocks;
+    conf->serving = t->follower.serving;
+    conf->seesScanPuts = (uint8_t)t->follower.sweep.seesPuts;
+    conf->putsTaken = t->follower.sweep.puts;
+    conf->sweepsSince = t->follower.sweep.since;
+    conf->sweeps = t->follower.sweep.number;
+    conf->turn = t->follower.timing.number;
+    conf->untimed = (uint32_t)t->follower.timing.untimed;
+}
+
+/* --- levels in force --- */
 
 /* The part of the files that this process may open (ulimit -n) which probes do not use. */
 #define RESERVE_PART 4
@@ -71,7 +245,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
 {
     struct ebpfMonTargetConf conf;
 
-    ebpfMonTargetConfFill(&conf, t, level, filter);
+    fillTargetConf(&conf, t, level, filter);
     ebpfMonTargetsLock(g->targets);
     t->turn = conf.untimed ? 0 : conf.turn;
     ebpfMonTargetsUnlock(g->targets);

@@ -7,15 +7,75 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <math.h>
+
 #include "common/clock.h"
 #include "common/shares.h"
 #include "host/foreign.h"
+#include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "host/procRead.h"
 #include "model/published.h"
+#include "probe/calibrate.h"
 #include "watch/packetReader.h"
 #include "wire/packet.h"
 #include "wire/wire.h"
+
+/* --- owners of older connections --- */
+
+void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwnersSet set)
+{
+    ebpfMonProcConn *conns = NULL;
+    int n = ebpfMonProcReadConns(pid, &conns);
+
+    for (int i = 0; i < n; i++) {
+        struct ebpfMonPeer peer = {
+            .addr = conns[i].addr, .saddr = conns[i].saddr, .port = conns[i].port, .sport = conns[i].sport,
+            .netns = netns,
+        };
+        struct ebpfMonOwner owner = { .pid = (uint32_t)conns[i].pid, .uid = conns[i].uid };
+
+        if (!conns[i].pid)
+            continue;
+        memcpy(peer.addr6, conns[i].addr6, sizeof(peer.addr6));
+        memcpy(peer.saddr6, conns[i].saddr6, sizeof(peer.saddr6));
+        memcpy(owner.comm, conns[i].comm, sizeof(owner.comm));
+        set(&peer, &owner);
+    }
+    free(conns);
+}
+
+/* --- what IOCs pay for packets --- */
+
+#define MEAN_SECONDS 10.0
+#define NOTHING      1e-4 /* percent */
+
+void ebpfMonPacketCostAdd(ebpfMonTargets *targets, uint32_t iocId, uint64_t ns)
+{
+    ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(targets);
+    t = ebpfMonTargetsFindById(targets, iocId);
+    if (t)
+        t->packets.ns += ns;
+    ebpfMonTargetsUnlock(targets);
+}
+
+void ebpfMonPacketCostTick(ebpfMonTargets *targets, double seconds)
+{
+    double part = 1 - exp(-seconds / MEAN_SECONDS);
+
+    if (seconds <= 0)
+        return;
+    ebpfMonTargetsLock(targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
+        t->packets.cost += part * (ebpfMonCostOfPrograms(t->packets.ns) / 1e7 / seconds - t->packets.cost);
+        if (!t->packets.ns && t->packets.cost < NOTHING)
+            t->packets.cost = 0; /* else its PVs would change for ever */
+        t->packets.ns = 0;
+    }
+    ebpfMonTargetsUnlock(targets);
+}
 
 /* --- network namespaces --- */
 

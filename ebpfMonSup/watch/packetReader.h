@@ -6,12 +6,42 @@
 #ifndef EBPFMON_PACKETREADER_H
 #define EBPFMON_PACKETREADER_H
 
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "ebpfMonTable.h"
 #include "host/procNetns.h"
 #include "model/published.h"
 #include "probe/packetSources.h"
-#include "watch/connectionOwners.h"
 #include "watch/target.h"
 #include "wire/wireEvent.h"
+
+/* --- owners of older connections ---
+ *
+ * Which process opened each connection that is older than the monitor. This is read once, from /proc and sock_diag(7).
+ * For later connections the kernel part notes the process when the connection is made. */
+
+/* Notes who opened a connection: ebpfMonKernelSetOwner. */
+typedef int (*ebpfMonConnectionOwnersSet)(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
+
+/* Calls "set" for each connection in the network namespace of process "pid" (0: ours) whose owner is found. "netns":
+ * inode of that namespace. Takes as long as a look at all files of all processes, so no lock may be held. */
+void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwnersSet set);
+
+/* --- what IOCs pay for packets ---
+ *
+ * What IOCs pay for the packets that their servers send: our program in the kernel looks at each of them, and copies
+ * it, while the thread of the IOC sends it. Packets that an IOC receives are paid by whoever sends them. No level
+ * changes this, so the budget does not count it. Packet thread only; it takes the lock of the targets. */
+
+/* The program took "ns" from this IOC (ebpfMonPacket.took). An IOC that has been forgotten pays nothing. */
+void ebpfMonPacketCostAdd(ebpfMonTargets *targets, uint32_t iocId, uint64_t ns);
+
+/* "seconds" have passed since the last call: the costs of all IOCs are those of the last ten seconds or so, because few
+ * packets are measured. */
+void ebpfMonPacketCostTick(ebpfMonTargets *targets, double seconds);
+
+/* --- the reader --- */
 
 typedef struct ebpfMonPacketReader ebpfMonPacketReader;
 

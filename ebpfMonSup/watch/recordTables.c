@@ -3,18 +3,76 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
 #include <epicsStdlib.h>
 #include <epicsString.h>
 
 #include "common/clock.h"
+#include "common/shares.h"
 #include "common/worker.h"
 #include "ioc/recordLinks.h"
-#include "watch/recordShares.h"
+#include "model/audits.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
 #include "watch/sweeps.h"
 #include "watch/typeTrial.h"
+
+/* --- shares of IOCs ---
+ *
+ * Whose records are counted, if the tables have no room for all: each user has a share (common/shares.h). The follower
+ * alone. */
+
+static ebpfMonShare makeShare(const ebpfMonTarget *t)
+{
+    return (ebpfMonShare){ .user = t->user, .isSystem = t->user < EBPFMON_SYSTEM_USERS, .order = t->iocId,
+                           .size = t->cat->count };
+}
+
+/* The IOCs that give up their places, so that the tables have no more than "room" records with those of "t", which
+ * has no places yet. "victims" has room for EBPFMON_TARGETS_MAX. Returns their number; 0: none does, and "t" gets
+ * none. */
+static unsigned findVictims(ebpfMonTargets *targets, const ebpfMonTarget *t, uint64_t room, ebpfMonTarget **victims)
+{
+    ebpfMonTarget *of[EBPFMON_TARGETS_MAX];
+    ebpfMonShare share[EBPFMON_TARGETS_MAX + 1];
+    unsigned count = 0, found = 0;
+
+    for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(targets); o && count < EBPFMON_TARGETS_MAX; o = o->next)
+        if (o != t && o->slot != UINT32_MAX && o->cat) {
+            share[count] = makeShare(o);
+            of[count++] = o;
+        }
+    share[count] = makeShare(t);
+    share[count].order = UINT64_MAX;
+    ebpfMonSharesFit(share, count + 1, room);
+    if (share[count].isOut)
+        return 0;
+    for (unsigned i = 0; i < count; i++)
+        if (share[i].isOut) {
+            if (ebpfMonMemIsPaused(of[i]->follower.mem)) /* it is being read, while others are looked at */
+                return 0;
+            victims[found++] = of[i];
+        }
+    return found;
+}
+
+/* The first of so many slots. UINT32_MAX: there is no room; errno is ENOSPC if the tables are full, otherwise the
+ * kernel gives no memory for them. */
+static uint32_t takeSlots(ebpfMonRecordTables *r, uint32_t count)
+{
+    uint32_t slot = ebpfMonSlotAllocatorTake(r->slots, count);
+    int error = ENOSPC;
+
+    if (slot != UINT32_MAX) {
+        if (ebpfMonTablesUse(r->kernel.tables, slot + count, 0) == 0)
+            return slot;
+        error = errno;
+        ebpfMonSlotAllocatorReturn(r->slots, slot, count);
+    }
+    errno = error;
+    return UINT32_MAX;
+}
+
+/* --- tables of records --- */
 
 ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
                                             const ebpfMonRecordTablesKernel *kernel)
@@ -199,7 +257,7 @@ static void giveUpRecords(ebpfMonRecordTables *r, ebpfMonTarget *victim)
     victim->follower.readAt = 0; /* its level is applied anew at the next look */
 }
 
-/* As ebpfMonRecordSharesTakeSlots. If the tables are full, IOCs of users who have more give up theirs. */
+/* As takeSlots. If the tables are full, IOCs of users who have more give up theirs. */
 static uint32_t takeShare(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     uint64_t room = r->kernel.tables->size.maxRecords;
@@ -211,12 +269,12 @@ static uint32_t takeShare(ebpfMonRecordTables *r, ebpfMonTarget *t)
         for (unsigned i = 0; i < count; i++)
             giveUpRecords(r, victims[i]);
         taken += count;
-        slot = ebpfMonRecordSharesTakeSlots(r, t->cat->count);
+        slot = takeSlots(r, t->cat->count);
         if (slot != UINT32_MAX || errno != ENOSPC || t->follower.hasNoShare)
             return slot;
         if (taken) /* the room is in pieces: one more must go */
             room = ebpfMonSlotAllocatorCountUsed(r->slots) + t->cat->count - 1ull;
-        count = ebpfMonRecordSharesFindVictims(r->targets, t, room, victims);
+        count = findVictims(r->targets, t, room, victims);
     } while (count);
     t->follower.hasNoShare = taken != 0; /* else it would take places in vain again and again */
     errno = ENOSPC;

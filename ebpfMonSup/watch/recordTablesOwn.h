@@ -5,7 +5,6 @@
 
 #include "watch/closureTable.h"
 #include "watch/recordIndex.h"
-#include "watch/slotAllocator.h"
 
 typedef struct ebpfMonRecordTables {
     ebpfMonTargets *targets;

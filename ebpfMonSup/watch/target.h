@@ -8,10 +8,11 @@
 
 #include <stdint.h>
 #include <sys/types.h>
+#include <stddef.h>
 
+#include "code/image.h"
 #include "ebpfMonModule.h"
 #include "ebpfMonTable.h"
-#include "code/image.h"
 #include "host/lateReads.h"
 #include "host/procInfo.h"
 #include "ioc/catalogue.h"
@@ -20,8 +21,31 @@
 #include "probe/attach.h"
 #include "probe/calibrate.h"
 #include "watch/budget.h"
-#include "watch/functionTrial.h"
 #include "watch/turns.h"
+
+/* --- functions without symbols ---
+ *
+ * Tries functions of a program that has no symbols of its own: they were recognised by their code, or their addresses
+ * are in a file of symbols, which its maker may have made wrongly. The kernel part counts the traps at dbScanUnlock
+ * whose argument is no record of the catalogue, and the records that were seen to process. This module knows no IOC and
+ * no clock. No lock: only the follower uses it. */
+
+typedef enum {
+    ebpfMonFunctionsOpen,  /* not yet known */
+    ebpfMonFunctionsRight, /* a record was seen to process */
+    ebpfMonFunctionsWrong  /* what seems to be dbScanUnlock is another function */
+} ebpfMonFunctionsVerdict;
+
+typedef struct {
+    ebpfMonFunctionsVerdict verdict; /* once it is not open, it stays */
+    uint64_t strange;                /* traps so far whose argument is no record */
+} ebpfMonFunctionTrial;
+
+/* "strange": such traps since the last look; "counted": processings that were counted so far. Nonzero: the verdict
+ * changed. */
+int ebpfMonFunctionTrialLook(ebpfMonFunctionTrial *trial, uint64_t strange, uint64_t counted);
+
+/* --- IOCs --- */
 
 /* How a record's count is known. */
 #define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot count it rightly */
@@ -106,7 +130,7 @@ typedef struct ebpfMonTarget {
         double overSince; /* monotonic s: since then it must save; 0: it need not */
     } share[EBPFMON_MODULES_MAX];
 
-    /* The packet thread writes these under the lock, and other threads read "cost" under the lock (packetCost.h). */
+    /* The packet thread writes these under the lock, and other threads read "cost" under the lock (packetReader.h). */
     struct {
         uint64_t ns;      /* since the last tick */
         double   cost;    /* percent of one core that its packets took */
@@ -325,5 +349,28 @@ void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t);
 /* The only way to change the note. "remark": it is no trouble. Only the follower calls it; it takes the lock. Nonzero:
  * the text changed. */
 int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *note, int remark);
+
+/* --- texts ---
+ *
+ * The name of an IOC, the text of its release, and why nothing is seen inside. Only the follower uses this module, but
+ * for ebpfMonTargetTextTellApart. */
+
+/* Finds the name of an IOC that is not among the targets yet. If another living IOC has this name, the new one gets its
+ * pid behind it. */
+void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t);
+
+/* Any process can claim the name of an IOC by its environment. Puts "#PID" behind the name of this process, which is
+ * none of the targets, if a target that lives has it. Takes the lock of the targets. Any thread. */
+void ebpfMonTargetTextTellApart(ebpfMonTargets *targets, pid_t pid, char name[EBPFMON_IOCNAME_SIZE]);
+
+/* Reads the text of the release from the memory of the IOC. Takes the lock of the targets. */
+void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t);
+
+/* Why nothing is seen inside an IOC with this nameless program. "isRecognised": that of the machine that we run on. */
+void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised, char note[EBPFMON_NOTE_SIZE]);
+
+/* "precord": the record's address in the memory of the IOC. Nonzero: "name" is set. 0: the catalogue has no such
+ * record, or "target" is NULL; "name" is empty. The caller holds the targets lock. */
+int ebpfMonRecordNameFind(const ebpfMonTarget *target, uint64_t precord, char *name, size_t size);
 
 #endif

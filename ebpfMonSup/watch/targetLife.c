@@ -15,8 +15,7 @@
 #include "probe/kernelTables.h"
 #include "watch/targetDatabase.h"
 #include "watch/targetLife.h"
-#include "watch/targetPlace.h"
-#include "watch/targetText.h"
+#include "watch/target.h"
 #include "watch/typeTrial.h"
 
 #define TROUBLE_NS  5000000000ull  /* a database that cannot be read for this long is reported */

@@ -24,8 +24,8 @@ typedef struct {
     int isMeanwhile; /* such a call is under way: no other large database is begun */
 } ebpfMonTargetLife;
 
-/* Adds an IOC that was found. If there are EBPFMON_TARGETS_MAX already, another one may lose its place (targetPlace.h).
- * 0, or -1: there is no place, or no memory. */
+/* Adds an IOC that was found. If there are EBPFMON_TARGETS_MAX already, another one may lose its place
+ * (targetDatabase.h). 0, or -1: there is no place, or no memory. */
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image);
 
 /* Follows an IOC through its start: reads its database, waits for iocInit. Returns in how many seconds to call it

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/connectionOwners.h: a connection of this process on loopback, and its owner. */
+/* watch/packetReader.h: a connection of this process on loopback, and its owner. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "watch/connectionOwners.h"
+#include "watch/packetReader.h"
 
 #define NETNS 4711
 

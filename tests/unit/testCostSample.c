@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/costSample.h: what the counters of the kernel part say that watching took from an IOC. */
+/* watch/governor.h: what the counters of the kernel part say that watching took from an IOC. */
 #include <math.h>
 #include <string.h>
 #include <unistd.h>
@@ -8,7 +8,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "watch/costSample.h"
+#include "watch/governor.h"
 
 #define SECOND EBPFMON_SECOND_NS
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* watch/levelChoice.h: the level and the probes that are possible, and the text for the operator about the rest;
- * watch/functionTrial.h. */
+ * watch/target.h. */
 #include <string.h>
 
 #include <epicsUnitTest.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/packetCost.h: what IOCs pay for the packets that their servers send. */
+/* watch/packetReader.h: what IOCs pay for the packets that their servers send. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include <testMain.h>
 
 #include "probe/calibrate.h"
-#include "watch/packetCost.h"
+#include "watch/packetReader.h"
 
 #define MS 1000000ull
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* probe/packetTaps.h and host/netnsSocket.h, in a network namespace of this program, with devices that are made and
+/* probe/packets.h and host/netnsSocket.h, in a network namespace of this program, with devices that are made and
  * removed. The devices are pairs of veth(4). A datagram that is sent into one end is seen there on its way out, and
  * at the other end. */
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "host/netnsSocket.h"
 #include "packetNet.h"
-#include "probe/packetTaps.h"
+#include "probe/packets.h"
 
 #define PORT 5076 /* that a source expects */
 

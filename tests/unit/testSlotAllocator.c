@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Compares watch/slotAllocator.h with a bitmap. */
+/* Compares watch/closureTable.h with a bitmap. */
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "watch/slotAllocator.h"
+#include "watch/closureTable.h"
 #include "randomTest.h"
 
 #define SLOTS 1024

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/targetPlace.h: which IOC is removed if there is no place for a new one. */
+/* watch/targetDatabase.h: which IOC is removed if there is no place for a new one. */
 #include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "watch/targetPlace.h"
+#include "watch/targetDatabase.h"
 
 enum { someone = 4711, another = 4712, ioc = 4713 };
 

@@ -14,7 +14,6 @@
 
 #include "host/procRead.h"
 #include "watch/target.h"
-#include "watch/targetText.h"
 
 static ebpfMonTargets *targets;
 
