@@ -8,7 +8,7 @@
 #include "health/scanThreads.h"
 #include "host/memory.h"
 #include "ioc/baseLayout.h"
-#include "ioc/scanLists.h"
+#include "ioc/recordLinks.h"
 #include "watch/target.h"
 
 /* --- the mean period --- */

@@ -19,6 +19,16 @@
 #include <string.h>
 #include <sys/types.h>
 
+/* --- our own memory ---
+ *
+ * How much more memory this process may take, by all limits that apply to it. */
+
+/* Bytes: the smallest of what its address space (ulimit -v), its control groups (MemoryMax, memory.limit_in_bytes) and
+ * the host have left. Reads some small files of /proc and /sys. */
+uint64_t ebpfMonOwnMemoryLeft(void);
+
+/* --- memory of other processes --- */
+
 typedef struct ebpfMonMem ebpfMonMem;
 
 ebpfMonMem *ebpfMonMemNew(pid_t pid);

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
-
 #include <epicsMutex.h>
+#include <epicsAtomic.h>
 
 #include "common/text.h"
 #include "model/audits.h"
+
+/* --- losses --- */
+
+void ebpfMonLossesAdd(ebpfMonLosses *losses, ebpfMonLoss kind)
+{
+    epicsAtomicIncrSizeT(&losses->count[kind]);
+}
+
+uint64_t ebpfMonLossesGet(const ebpfMonLosses *losses, ebpfMonLoss kind)
+{
+    return epicsAtomicGetSizeT(&losses->count[kind]);
+}
+
+/* --- audits --- */
 
 struct ebpfMonAudits {
     epicsMutexId lock;

@@ -9,7 +9,6 @@
 #include "common/ringReader.h"
 #include "export/log/putLogs.h"
 #include "model/audits.h"
-#include "model/losses.h"
 #include "model/ops.h"
 #include "model/startState.h"
 #include "publish/publishRoom.h"

@@ -3,13 +3,15 @@
 #include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
-
 #include <cantProceed.h>
 #include <epicsExit.h>
 #include <epicsExport.h>
 #include <errlog.h>
+#include <string.h>
+#include <epicsThread.h>
 
 #include "common/serviceManager.h"
+#include "common/worker.h"
 #include "host/procNetns.h"
 #include "model/published.h"
 #include "module/modules.h"
@@ -17,8 +19,74 @@
 #include "probe/closer.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
-#include "publish/watchdog.h"
 #include "watch/packetReader.h"
+
+/* --- progress of the threads ---
+ *
+ * The watchdog notices threads of the monitor that make no progress, and names them in STATE_MSG. It waits for none of
+ * them: it takes only the locks of the list of workers and of the published values, which every thread holds for a
+ * short time only. It runs at real-time priority if EPICS may use that.
+ *
+ * It also feeds the watchdog of the service manager, if there is one (common/serviceManager.h), unless a thread is
+ * stuck that a restart could help; and it tells the service manager the state in words. */
+
+#define PERIOD   1.5 /* s */
+#define PATIENCE 3.0 /* s without a sign of progress; so STATE changes within 5 s */
+#define STATUS_SIZE 300
+
+/* Sets the line that "systemctl status" shows to state and message, if they changed. */
+static void tellStatus(char before[STATUS_SIZE])
+{
+    static const char *const names[] = { "Starting", "Running", "Degraded", "Failed" };
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    char now[STATUS_SIZE];
+
+    snprintf(now, sizeof(now), "%s: %s", names[published->state], published->stateMessage);
+    ebpfMonPublishedUnlock();
+    if (strcmp(now, before) == 0)
+        return;
+    strcpy(before, now);
+    ebpfMonServiceTell("STATUS=%s", now);
+}
+
+static void runWatchdog(void *arg)
+{
+    char text[200], before[8] = "", status[STATUS_SIZE] = "";
+    int isWatched = ebpfMonServiceWatchdog() > 0;
+
+    (void)arg;
+    for (;;) {
+        unsigned stuck = ebpfMonWorkersFindStuck(PATIENCE, text, sizeof(text));
+
+        if (stuck || before[0])
+            ebpfMonPublishedSetStuck(text);
+        before[0] = text[0];
+        tellStatus(status);
+        if (isWatched && ebpfMonWorkersCountOursStuck(PATIENCE) == 0)
+            ebpfMonServiceTell("WATCHDOG=1");
+        epicsThreadSleep(PERIOD);
+    }
+}
+
+/* Starts the watchdog, once per process; it ends with the process. 0; or -1, and a message says why: the thread could
+ * not be started. */
+static int startWatchdog(void)
+{
+    static int isStarted; /* one per process, as the list of workers. Only the thread that starts the monitor calls
+                           * this */
+
+    if (isStarted)
+        return 0;
+    isStarted = epicsThreadCreate("ebpfMonWatchdog", epicsThreadPriorityHigh,
+                                  epicsThreadGetStackSize(epicsThreadStackMedium), runWatchdog, NULL) != NULL;
+    if (!isStarted)
+        errlogSevPrintf(errlogMajor,
+                        "ebpfMon: thread ebpfMonWatchdog cannot be started. Raise the limits of this process "
+                        "for threads (ulimit -u, TasksMax)\n");
+    return isStarted ? 0 : -1;
+}
+
+/* --- start and end --- */
 
 #define EXPORT_STOP_SECONDS 3.0
 #define STOP_SECONDS 5.0 /* s, for modules, as for each thread that uses the kernel part */
@@ -125,7 +193,7 @@ static int startMonitor(ebpfMonMonitor *m)
         ebpfMonPublishedSetState(ebpfMonFailed, "a thread of an earlier start did not end: restart this IOC");
         return -1;
     }
-    ebpfMonWatchdogStart(); /* the monitor can run without it, and it also feeds the service manager's watchdog if
+    startWatchdog(); /* the monitor can run without it, and it also feeds the service manager's watchdog if
                              * this start fails */
     ebpfMonPublishedSetState(ebpfMonStarting, "loading the eBPF programs");
     if (ebpfMonKernelLoad(&sizes, why, sizeof(why))) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The probes of one IOC. The kernel calls our programs only for this process, at the sites of its program files. Only
- * the follower uses these functions. Before the follower starts, calibrate.c and seccompTrial.c set probes on functions
+ * the follower uses these functions. Before the follower starts, calibrate.c and childTrial.c set probes on functions
  * of our own.
  */
 #ifndef EBPFMON_ATTACH_H
@@ -33,7 +33,7 @@ typedef struct {
     pid_t pid;
     const ebpfMonImage *image;
     const ebpfMonBinary *core;    /* of this image */
-    int   noReturn;               /* a return probe could end this process (seccompTrial.h) */
+    int   noReturn;               /* a return probe could end this process (childTrial.h) */
     uint32_t on;                  /* programs that are attached, a bit each (EBPFMON_BIT) */
     uint32_t stepped;             /* of these, the programs at an instruction that the kernel single-steps */
     struct {

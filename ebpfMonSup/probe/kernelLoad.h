@@ -40,7 +40,7 @@ typedef struct {
                        * kernels is loaded */
     int recvLength;   /* tracepoint sock_recv_length, or the end of tcp_recvmsg(): tell from which connection a
                        * thread of a server reads */
-    int returnUnderSeccomp; /* a return probe does no harm to a process with a seccomp filter (seccompTrial.h) */
+    int returnUnderSeccomp; /* a return probe does no harm to a process with a seccomp filter (childTrial.h) */
     int connectState; /* tracepoint inet_sock_set_state: tells which process opened a connection */
 } ebpfMonFeatures;
 

@@ -7,13 +7,32 @@
 
 #include <stddef.h>
 #include <stdint.h>
+
 #include "ebpfMonEvent.h"
 #include "model/audits.h"
-#include "model/losses.h"
 #include "model/published.h"
 #include "probe/calibrate.h"
 #include "search/search.h"
 #include "watch/target.h"
+
+/* --- changes of a group ---
+ *
+ * Finds the groups of the published values that have changed since the last second: only their PVs need to process. A
+ * group that has not changed keeps its time, so the time tells since when its values are true. Publishing
+ * thread only. */
+
+/* Begin with all 0: no group is known yet. */
+typedef struct {
+    struct {
+        int      isKnown;
+        uint64_t hash;
+        epicsTimeStamp time;
+    } group[ebpfMonGroupCount];
+} ebpfMonGroupChanges;
+
+/* Nonzero: the publishing thread writes this group, and its values have changed since the last call. Other groups have
+ * other writers, which notify each change themselves. Under the lock of the published values. */
+int ebpfMonGroupChangesFind(ebpfMonGroupChanges *changes, ebpfMonPublished *published, ebpfMonGroup group);
 
 /* --- cross-checks ---
  *

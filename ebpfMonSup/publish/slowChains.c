@@ -11,7 +11,6 @@
 #include "model/published.h"
 #include "publish/slowChains.h"
 #include "trace/traceText.h"
-#include "trace/traceWords.h"
 
 /* --- printing --- */
 

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "host/procStat.h"
 #include "put/iocPuts.h"
-#include "put/putAuthors.h"
+#include "put/threadPuts.h"
 #include "put/putDecode.h"
 #include "put/putWriter.h"
 #include "put/valueText.h"

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #include "model/audits.h"
-#include "model/losses.h"
 #include "put/finishedPut.h"
 #include "put/linkWrites.h"
 #include "put/putClients.h"

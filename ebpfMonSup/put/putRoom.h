@@ -3,7 +3,7 @@
 #ifndef EBPFMON_PUTROOM_H
 #define EBPFMON_PUTROOM_H
 
-#include "model/losses.h"
+#include "model/audits.h"
 #include "model/put.h"
 #include "put/iocPuts.h"
 #include "put/otherServers.h"

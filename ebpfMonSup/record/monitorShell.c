@@ -1,14 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The iocsh commands that set up the monitor: sizes, start, filter, levels; and its report. */
+/* The iocsh commands that set something up, and show it. */
+#include <stdlib.h>
+#include <string.h>
 #include <epicsStdio.h>
+#include <epicsStdlib.h>
 #include <epicsString.h>
 #include <errlog.h>
 
-#include "model/published.h"
+#include "access/guard.h"
+#include "common/textReport.h"
 #include "model/ops.h"
+#include "model/published.h"
 #include "module/modules.h"
 #include "record/filterSub.h"
 #include "record/shellCommand.h"
+#include "rules/rules.h"
+
+/* --- sizes, start, filter, levels, report --- */
 
 static void configureMonitor(const iocshArgBuf *args)
 {
@@ -133,6 +141,206 @@ static void printReport(const iocshArgBuf *args)
     ebpfMonModulesReport(args[0].ival);
 }
 
+/* --- who may write to the monitor's PVs --- */
+
+typedef int (*operatorSetter)(ebpfMonOperators *operators, const char *list, char *text, size_t size);
+
+static void setOperators(const char *command, const char *list, operatorSetter set)
+{
+    ebpfMonOperators *operators = ebpfMonJudgeSetOperators();
+    char text[256] = "";
+    int status = 0;
+
+    if (ebpfMonShellHasText(list)) {
+        if (!operators)
+            snprintf(text, sizeof(text), "the operators cannot be changed after iocInit: write this command before "
+                     "iocInit");
+        status = operators ? set(operators, list, text, sizeof(text)) : -1;
+    }
+    if (status)
+        errlogSevPrintf(errlogMajor, "%s: %s\n", command, text);
+    else
+        ebpfMonGuardReport(0);
+    ebpfMonShellSetStatus(status);
+}
+
+static void setUsers(const iocshArgBuf *args)
+{
+    setOperators("ebpfMonOperators", args[0].sval, ebpfMonOperatorsSetUsers);
+}
+
+static void setHosts(const iocshArgBuf *args)
+{
+    setOperators("ebpfMonOperatorHosts", args[0].sval, ebpfMonOperatorsSetHosts);
+}
+
+/* --- rules and unexpected puts --- */
+
+static void loadRulesByCommand(const iocshArgBuf *args)
+{
+    char text[512];
+    int status = ebpfMonRulesFileLoad(ebpfMonOpsGet()->rules, args[0].sval, text, sizeof(text));
+
+    if (status)
+        errlogSevPrintf(errlogMajor, "ebpfMonRules: %s\n", text);
+    else
+        printf("%s\n", text);
+    ebpfMonShellSetStatus(status);
+}
+
+static void addRules(ebpfMonTextReport *report)
+{
+    static const ebpfMonReportColumn columns[] = {{"rule", -40}, {"puts", 12}, {"unexpected", 12}};
+    ebpfMonRuleCount *counts = malloc((EBPFMON_RULE_SET_MAX + 1) * sizeof(*counts));
+    ebpfMonRules *rules = ebpfMonOpsGet()->rules;
+    unsigned n = counts && rules ? ebpfMonRulesGetCounts(rules, counts, EBPFMON_RULE_SET_MAX + 1) : 0;
+
+    if (n)
+        ebpfMonTextReportBeginTable(report, columns, 3);
+    for (unsigned i = 0; i < n; i++) {
+        ebpfMonTextReportAddCell(report, "%s", counts[i].name[0] ? counts[i].name : "(no rule: default)");
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)counts[i].judged);
+        ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)counts[i].bad);
+    }
+    free(counts);
+}
+
+static void printRules(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    ebpfMonPut *puts = malloc(EBPFMON_UNEXPECTED_MAX * sizeof(*puts));
+    char line[EBPFMON_LINE_SIZE];
+    const ebpfMonPublished *published;
+    unsigned kept = 0, open;
+    uint64_t newest;
+
+    (void)args;
+    if (!puts) {
+        errlogSevPrintf(errlogMajor, "ebpfMonRulesShow: out of memory: free memory on this host, then try again\n");
+        ebpfMonTextReportFree(report);
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    published = ebpfMonPublishedLock();
+    ebpfMonTextReportAdd(report, "%s%s%s\n", published->rules.file, published->rules.file[0] ? ": " : "",
+                         published->rules.message);
+    open = (unsigned)published->unexpected.open;
+    newest = published->unexpected.count;
+    for (; ebpfMonPublishedGetUnexpected(published, kept); kept++)
+        puts[kept] = *ebpfMonPublishedGetUnexpected(published, kept);
+    ebpfMonPublishedUnlock();
+    addRules(report);
+    ebpfMonTextReportAdd(report, "unexpected puts: %llu, open %u%s\n", (unsigned long long)newest, open,
+                         kept < open ? ", the newest of them:" : "");
+    while (kept--) {
+        ebpfMonPutLine(&puts[kept], line, sizeof(line));
+        ebpfMonTextReportAdd(report, "%s: %s\n", line, puts[kept].rule);
+    }
+    ebpfMonTextReportPrint(report);
+    ebpfMonPublishedSetUnexpectedShown(ebpfMonShownByShell, newest);
+    free(puts);
+}
+
+static void acknowledgeByCommand(const iocshArgBuf *args)
+{
+    (void)args;
+    printf("unexpected puts open: %u\n", ebpfMonPublishedAcknowledge(ebpfMonShownByShell));
+}
+
+/* --- logs --- */
+
+#define MODES "  mode    changes (puts that change the value, and those that failed), all, burst (puts to one\n" \
+              "          PV in quick succession are joined), off; caPutLog's numbers -1, 0, 1, 2 too\n"
+
+/* Returns the mode, or -1 after a message. */
+static int parseMode(const char *command, const char *argument, const char *otherwise)
+{
+    int mode = ebpfMonLogModeParse(ebpfMonShellHasText(argument) ? argument : otherwise);
+
+    if (mode < 0)
+        errlogSevPrintf(errlogMajor, "%s: mode \"%s\" is not known: give off, changes, all or burst\n", command,
+                        argument);
+    return mode;
+}
+
+/* Reads a number; if it was left out, *value does not change. 0, or -1 after a message. */
+static int parseArgument(const char *command, const char *what, const char *argument, double *value)
+{
+    if (!ebpfMonShellHasText(argument) || epicsParseDouble(argument, value, NULL) == 0)
+        return 0;
+    errlogSevPrintf(errlogMajor, "%s: %s \"%s\" is not a number\n", command, what, argument);
+    return -1;
+}
+
+static void addJsonLog(const iocshArgBuf *args)
+{
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    double maxMB = 100, hours = 0, keep = 10;
+    int mode;
+
+    if (!ebpfMonShellHasText(args[0].sval)) {
+        errlogSevPrintf(errlogMajor, "ebpfMonJsonLog: give the name of a file\n");
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    if (parseArgument("ebpfMonJsonLog", "maxMB", args[1].sval, &maxMB) ||
+        parseArgument("ebpfMonJsonLog", "hours", args[2].sval, &hours) ||
+        parseArgument("ebpfMonJsonLog", "keep", args[3].sval, &keep) ||
+        (mode = parseMode("ebpfMonJsonLog", args[4].sval, "all")) < 0) {
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    if (!(keep >= 0 && keep <= 1000)) /* it may be too large for an int: the log refuses -1 */
+        keep = -1;
+    ebpfMonShellSetStatus(logs->json(logs->arg, args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
+}
+
+static void addCaPutLog(const iocshArgBuf *args)
+{
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    const char *format = ebpfMonShellHasText(args[1].sval) ? args[1].sval : "text";
+    int mode, json = epicsStrCaseCmp(format, "json") == 0;
+
+    if (!ebpfMonShellHasText(args[0].sval) || (!json && epicsStrCaseCmp(format, "text") != 0)) {
+        errlogSevPrintf(errlogMajor, "ebpfMonCaPutLog: give HOST:PORT, a file with a \"/\" in its name, or PV; and the "
+                        "format, text or json\n");
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    mode = parseMode("ebpfMonCaPutLog", args[2].sval, "changes");
+    ebpfMonShellSetStatus(mode < 0 ? -1 : logs->caPutLog(logs->arg, args[0].sval, json, (ebpfMonLogMode)mode,
+                                                                    ebpfMonShellGetText(args[3].sval, "")));
+}
+
+static void setMetadata(const iocshArgBuf *args)
+{
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
+    if (!ebpfMonShellHasText(args[0].sval)) {
+        errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: give a key and a value\n");
+        ebpfMonShellSetStatus(-1);
+        return;
+    }
+    ebpfMonShellSetStatus(logs->metadata(logs->arg, args[0].sval, ebpfMonShellGetText(args[1].sval, "")));
+}
+
+static void rotateLogs(const iocshArgBuf *args)
+{
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
+    (void)args;
+    ebpfMonShellSetStatus(logs->rotate(logs->arg));
+}
+
+static void printLogs(const iocshArgBuf *args)
+{
+    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+
+    logs->report(logs->arg, args[0].ival);
+}
+
+/* --- the commands --- */
+
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonConfigure", configureMonitor,
      {{"maxRecords", iocshArgInt}, {"maxRoots", iocshArgInt}, {"ringKiB", iocshArgInt},
@@ -175,7 +383,54 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonReport", printReport, {{"level", iocshArgInt}},
      "Prints state, costs and losses. Level 1 adds tables, rules, IOCs and their health. Level 2 adds the\n"
      "places of the probes.\n"
-     "The same as: dbior drvEbpfMon level\n"}
+     "The same as: dbior drvEbpfMon level\n"},
+    {"ebpfMonOperators", setUsers, {{"users", iocshArgString}},
+     "Sets the users of this host who may write to the monitor's PVs: names or uids. The kernel says\n"
+     "which user a client is; the name that the client claims does not matter. Call it before iocInit.\n"
+     "The list replaces the default (root and the user that runs the IOC). Without a list: prints it.\n"
+     "Example: ebpfMonOperators \"root operator\"\n"},
+    {"ebpfMonOperatorHosts", setHosts, {{"addresses", iocshArgString}},
+     "Sets the other hosts from which clients may write to the monitor's PVs: numeric IPv4 addresses.\n"
+     "Every user of such a host may write. Call it before iocInit. The default is none. Without a list:\n"
+     "prints it. Example: ebpfMonOperatorHosts \"10.0.0.5 10.0.0.6\"\n"},
+    {"ebpfMonRules", loadRulesByCommand, {{"file", iocshArgStringPath}},
+     "Puts the rules of a file in force. Rules say which puts are expected. Without a file: reads the last\n"
+     "file again. A file with a mistake is refused as a whole, and the old rules stay in force.\n"
+     "Example: ebpfMonRules \"rules.json\"\n"},
+    {"ebpfMonRulesShow", printRules, EBPFMON_NO_ARGS,
+     "Prints the rules in force, how often each decided, and the unexpected puts that are open, the newest\n"
+     "last. ebpfMonPutAck then acknowledges these puts.\n"},
+    {"ebpfMonPutAck", acknowledgeByCommand, EBPFMON_NO_ARGS,
+     "Acknowledges the unexpected puts that the PVs or ebpfMonRulesShow have shown, but no later ones.\n"
+     "The same as the PV PUT_BAD_ACK.\n"},
+    {"ebpfMonJsonLog", addJsonLog,
+     {{"file", iocshArgString}, {"maxMB", iocshArgString}, {"hours", iocshArgString}, {"keep", iocshArgString},
+      {"mode", iocshArgString}},
+     "Writes puts to a file, one JSON object on each line. The same file again: changes the settings.\n"
+     "  file    old files become file.1, file.2 ...\n"
+     "  maxMB   a new file begins before this size (100); 0: no limit\n"
+     "  hours   a new file begins after this time (0); 0: no limit\n"
+     "  keep    number of old files to keep (10)\n"
+     MODES
+     "Example: ebpfMonJsonLog /var/log/ebpfmon/puts.json 100 24 30 all\n"},
+    {"ebpfMonCaPutLog", addCaPutLog,
+     {{"target", iocshArgString}, {"format", iocshArgString}, {"mode", iocshArgString}, {"prefix", iocshArgString}},
+     "Writes puts as the module caPutLog does. Several commands: several logs.\n"
+     "  target  HOST or HOST:PORT of a log server (port 7011); a file, with a \"/\" in its name;\n"
+     "          or PV: the newest line as PUT_LAST_CAPUTLOG\n"
+     "  format  text (the default) or json\n"
+     MODES
+     "          (the default is changes, as in caPutLog)\n"
+     "  prefix  begins each line; %i in it is the name of the IOC\n"
+     "Example: ebpfMonCaPutLog logserver:7011 json burst \"fac=%i \"\n"},
+    {"ebpfMonLogMetadata", setMetadata, {{"key", iocshArgString}, {"value", iocshArgString}},
+     "Adds a key of your own to each line of caPutLog's JSON, as caPutJsonLogMetadata does. Without a value:\n"
+     "removes the key.\n"
+     "Example: ebpfMonLogMetadata facility BESSY\n"},
+    {"ebpfMonLogRotate", rotateLogs, EBPFMON_NO_ARGS,
+     "Starts new log files, as the PV LOG_ROTATE does.\n"},
+    {"ebpfMonLogShow", printLogs, {{"level", iocshArgInt}},
+     "Lists the logs: lines written and lost, and why. Level 1 adds puts in bursts and puts left out.\n"}
 };
 
 void ebpfMonMonitorShellRegister(void)

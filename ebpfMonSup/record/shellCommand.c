@@ -13,9 +13,6 @@ static void ebpfMonShellRegistrar(void)
 {
     ebpfMonMonitorShellRegister();
     ebpfMonListShellRegister();
-    ebpfMonAccessShellRegister();
-    ebpfMonRulesShellRegister();
-    ebpfMonLogShellRegister();
     ebpfMonConsoleShellRegister();
 }
 epicsExportRegistrar(ebpfMonShellRegistrar);

@@ -14,11 +14,8 @@
  * Each function registers the iocsh commands of one subject. shellCommand.c calls all of them, in the thread of the
  * registrars. */
 
-void ebpfMonMonitorShellRegister(void); /* start, filter, levels, report */
+void ebpfMonMonitorShellRegister(void); /* what sets something up: start, filter, levels, operators, rules, logs */
 void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches, clients */
-void ebpfMonAccessShellRegister(void);  /* who may write to the monitor's PVs */
-void ebpfMonRulesShellRegister(void);   /* rules and unexpected puts */
-void ebpfMonLogShellRegister(void);     /* logs */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
 
 /* --- commands --- */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
-#include "model/losses.h"
+#include "model/audits.h"
 #include "trace/trace.h"
 #include "trace/traceRoom.h"
 

@@ -4,7 +4,7 @@
 #define EBPFMON_TRACEROOM_H
 
 #include "ebpfMonEvent.h"
-#include "model/losses.h"
+#include "model/audits.h"
 #include "trace/traceSpans.h"
 #include "watch/target.h"
 

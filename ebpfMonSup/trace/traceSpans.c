@@ -10,7 +10,7 @@
 #include "host/tcpSockets.h"
 #include "host/syscallName.h"
 #include "trace/traceSpans.h"
-#include "trace/traceWords.h"
+#include "trace/traceText.h"
 
 /* --- ids --- */
 

@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "trace/traces.h"
-#include "trace/traceWords.h"
+#include "trace/traceText.h"
 
 /* --- chains that hand over --- */
 

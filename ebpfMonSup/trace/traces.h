@@ -13,7 +13,7 @@
 #include "put/threadPuts.h"
 #include "trace/linkMessages.h"
 #include "trace/trace.h"
-#include "trace/traceWords.h"
+#include "trace/traceText.h"
 
 /* --- chains that hand over ---
  *

@@ -5,12 +5,11 @@
 #include "common/clock.h"
 #include "common/shares.h"
 #include "host/foreign.h"
-#include "host/ownMemory.h"
+#include "host/memory.h"
 #include "host/serverSockets.h"
 #include "ioc/caServer.h"
 #include "ioc/mutexes.h"
 #include "ioc/recordLinks.h"
-#include "ioc/scanLists.h"
 #include "watch/targetDatabase.h"
 
 /* --- a place for an IOC --- */

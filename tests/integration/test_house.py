@@ -23,7 +23,7 @@ LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 1000, 60, 120
 ONCE = """
 access/client.c access/guard.c access/operators.c access/pvaClient.cpp common/clock.c common/worker.c health/hangs.c
 host/foreign.c host/memory.c model/ops.c model/published.c module/modules.c probe/closer.c probe/kernelLoad.c
-probe/libbpfText.c publish/watchdog.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c
+probe/libbpfText.c monitor/root.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c
 trace/span.c
 """.split()
 # Rooms that know neither eBPF nor the kernel part.

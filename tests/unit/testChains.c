@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "model/losses.h"
+#include "model/audits.h"
 #include "trace/traceRoom.h"
 #include "trace/trace.h"
 

@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "publish/groupChanges.h"
+#include "publish/publisher.h"
 
 static ebpfMonPublished published;
 static ebpfMonGroupChanges changes;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* publish/heatMaps.h: columns of the values that are published once per second. */
+/* publish/rankings.h: columns of the values that are published once per second. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
-#include "publish/heatMaps.h"
+#include "publish/rankings.h"
 
 #define LAST (EBPFMON_HEAT_COLUMNS - 1)
 

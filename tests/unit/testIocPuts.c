@@ -11,7 +11,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "model/losses.h"
+#include "model/audits.h"
 #include "put/iocPuts.h"
 #include "fakeClients.h"
 #include "fakeIoc.h"

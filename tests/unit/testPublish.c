@@ -14,7 +14,7 @@
 #include "model/published.h"
 #include "model/audits.h"
 #include "publish/publisher.h"
-#include "publish/putPublisher.h"
+#include "publish/publishRoom.h"
 #include "publish/slowChains.h"
 #include "targetTest.h"
 
