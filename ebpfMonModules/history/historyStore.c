@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SQLite with journal_mode WAL and synchronous NORMAL: if the monitor is killed, nothing that was written is lost. If
- * the host loses its power, the last transactions may be missing, but the file is not damaged
- * (sqlite.org/pragma.html#pragma_synchronous). Pages of rows that were removed are used again, so the file keeps its
- * size and needs no VACUUM. */
+/* Pages of rows that were removed are used again, so the file keeps its size and needs no VACUUM. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,17 +7,18 @@
 
 #include "common/files.h"
 #include "history/historyStore.h"
+#include "sqliteFile.h"
 
-#define PAGE_BYTES  4096
-#define BUSY_MS     2000
-#define APPLICATION 0x65426d48 /* "eBmH", the PRAGMA application_id by which we know our own files */
-#define VERSION     2 /* 1: without chain, source, steps, tree */
 #define CHUNK       2000 /* rows that one transaction removes at most, so that it stays short */
 #define DAY_NS      86400000000000ull
 #define TEXTS_BEFORE 11 /* texts of a row that stand before its numbers */
 
 #define COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, " \
                 "first, least, most, chain, source, steps, tree"
+
+/* Version 1: without chain, source, steps, tree. */
+static const ebpfMonSqliteKind kind = { 0x65426d48 /* "eBmH" */, 2,
+                                        ". Free space on the disk; it is tried again by itself" };
 
 enum { sqlAdd, sqlMeta, sqlForget, sqlForgetOld, sqlStatements };
 
@@ -55,87 +53,28 @@ static const char newColumns[] =
     "ALTER TABLE rows ADD COLUMN steps TEXT; ALTER TABLE rows ADD COLUMN tree TEXT; PRAGMA user_version = 2; COMMIT";
 
 struct ebpfMonHistoryStore {
-    sqlite3      *db;
+    ebpfMonSqlite file;
     sqlite3_stmt *stmt[sqlStatements];
     uint64_t count[2]; /* rows of people, and automatic ones */
     uint64_t added[2]; /* … in this transaction */
     uint64_t pagesMost, keepNs;
 };
 
-static void describeError(sqlite3 *db, const char *doing, char *why, size_t size)
-{
-    int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
-    const char *todo = code == SQLITE_FULL ? ". Free space on the disk; it is tried again by itself" :
-                       code == SQLITE_CORRUPT || code == SQLITE_NOTADB ?
-                       ". Move the file away, or repair it with sqlite3 .recover" :
-                       code == SQLITE_BUSY ? ". Another program has locked the file: end it" : "";
-
-    snprintf(why, size, "%s: %s%s", doing, db ? sqlite3_errmsg(db) : "no memory", todo);
-}
-
-static int runSql(sqlite3 *db, const char *sql, char *why, size_t size)
-{
-    if (sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK)
-        return 0;
-    describeError(db, "the file cannot be written", why, size);
-    return -1;
-}
-
-/* The number that a query gives; 0 if it gives none, -1: "why" says what is wrong. */
-static int64_t queryNumber(sqlite3 *db, const char *sql, char *why, size_t size)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t n = -1;
-    int status = sqlite3_prepare_v2(db, sql, -1, &stmt, NULL);
-
-    if (status == SQLITE_OK)
-        status = sqlite3_step(stmt);
-    if (status == SQLITE_ROW)
-        n = sqlite3_column_int64(stmt, 0);
-    else if (status == SQLITE_DONE)
-        n = 0;
-    else
-        describeError(db, "the file cannot be read", why, size);
-    sqlite3_finalize(stmt);
-    return n;
-}
-
-/* Accepts an empty file, and one that has our application_id. 0, or -1: "why" says what is wrong. */
-static int checkOwner(sqlite3 *db, char *why, size_t size)
-{
-    int64_t tables = queryNumber(db, "SELECT count(*) FROM sqlite_master", why, size);
-    int64_t owner = tables < 0 ? -1 : queryNumber(db, "PRAGMA application_id", why, size);
-    int64_t version = owner < 0 ? -1 : queryNumber(db, "PRAGMA user_version", why, size);
-
-    if (version < 0)
-        return -1;
-    if ((tables && owner != APPLICATION) || version > VERSION) {
-        snprintf(why, size, "%s. Choose another file", tables && owner != APPLICATION ?
-                 "this is the database of another program" : "a newer release of ebpfMon wrote it");
-        return -1;
-    }
-    return 0;
-}
-
 static int prepareWriter(ebpfMonHistoryStore *s, unsigned megabytes, char *why, size_t size)
 {
-    char sql[200];
-
-    if (queryNumber(s->db, "PRAGMA user_version", why, size) == 1 && runSql(s->db, newColumns, why, size)) {
-        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    if (ebpfMonSqliteGetNumber(&s->file, "PRAGMA user_version", why, size) == 1 &&
+        ebpfMonSqliteRun(&s->file, newColumns, why, size)) {
+        sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
         return -1;
     }
-    s->pagesMost = (uint64_t)megabytes * (1048576u / PAGE_BYTES);
-    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, VERSION);
-    return runSql(s->db, "PRAGMA journal_mode = WAL", why, size) ||
-           runSql(s->db, "PRAGMA synchronous = NORMAL", why, size) || runSql(s->db, schema, why, size) ||
-           runSql(s->db, sql, why, size) ? -1 : 0;
+    s->pagesMost = (uint64_t)megabytes * (1048576u / EBPFMON_SQLITE_PAGE);
+    return ebpfMonSqliteMake(&s->file, schema, why, size);
 }
 
 static int countRows(ebpfMonHistoryStore *s, char *why, size_t size)
 {
     for (int a = 0; a < 2; a++) {
-        int64_t n = queryNumber(s->db, a ? "SELECT count(*) FROM rows WHERE automatic = 1" :
+        int64_t n = ebpfMonSqliteGetNumber(&s->file, a ? "SELECT count(*) FROM rows WHERE automatic = 1" :
                                            "SELECT count(*) FROM rows WHERE automatic = 0", why, size);
 
         if (n < 0)
@@ -150,7 +89,7 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
 {
     ebpfMonHistoryStore *s = calloc(1, sizeof(*s));
     struct stat st;
-    int fd, i = 0;
+    int fd;
 
     if (!s) {
         snprintf(why, size, "no memory");
@@ -163,52 +102,34 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
         return NULL;
     }
     close(fd);
-    if (sqlite3_open_v2(file, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK) {
-        describeError(s->db, "the file cannot be opened", why, size);
-        ebpfMonHistoryStoreClose(s);
-        return NULL;
-    }
-    sqlite3_busy_timeout(s->db, BUSY_MS);
-    if (checkOwner(s->db, why, size) || prepareWriter(s, megabytes, why, size) || countRows(s, why, size)) {
-        ebpfMonHistoryStoreClose(s);
-        return NULL;
-    }
-    while (i < sqlStatements && sqlite3_prepare_v2(s->db, statements[i], -1, &s->stmt[i], NULL) == SQLITE_OK)
-        i++;
-    if (i == sqlStatements)
+    if (ebpfMonSqliteOpen(&s->file, &kind, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, why, size) == 0 &&
+        prepareWriter(s, megabytes, why, size) == 0 && countRows(s, why, size) == 0 &&
+        ebpfMonSqlitePrepare(&s->file, statements, s->stmt, sqlStatements, why, size) == 0)
         return s;
-    describeError(s->db, "the file does not have the tables of ebpfMon", why, size);
     ebpfMonHistoryStoreClose(s);
     return NULL;
 }
 
 int ebpfMonHistoryStoreFinish(ebpfMonHistoryStore *s, char *why, size_t size)
 {
-    return runSql(s->db, "PRAGMA journal_mode = DELETE", why, size);
+    return ebpfMonSqliteRun(&s->file, "PRAGMA journal_mode = DELETE", why, size);
 }
 
 void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *s)
 {
     if (!s)
         return;
-    for (int i = 0; i < sqlStatements; i++)
-        sqlite3_finalize(s->stmt[i]);
-    sqlite3_close(s->db);
+    ebpfMonSqliteClose(&s->file, s->stmt, sqlStatements);
     free(s);
 }
 
 sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size)
 {
-    sqlite3 *db = NULL;
+    ebpfMonSqlite reader = { NULL, &kind };
 
-    if (sqlite3_open_v2(file, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK) {
-        sqlite3_busy_timeout(db, BUSY_MS);
-        if (checkOwner(db, why, size) == 0)
-            return db;
-    } else {
-        describeError(db, "the file cannot be opened", why, size);
-    }
-    sqlite3_close(db);
+    if (ebpfMonSqliteOpen(&reader, &kind, file, SQLITE_OPEN_READONLY, why, size) == 0)
+        return reader.db;
+    ebpfMonSqliteClose(&reader, NULL, 0);
     return NULL;
 }
 
@@ -218,30 +139,20 @@ static int runStatement(ebpfMonHistoryStore *s, int which, char *why, size_t siz
     int status = sqlite3_step(s->stmt[which]);
 
     if (status != SQLITE_DONE)
-        describeError(s->db, "the file cannot be written", why, size);
+        ebpfMonSqliteDescribe(&s->file, "the file cannot be written", why, size);
     sqlite3_reset(s->stmt[which]);
     if (status == SQLITE_DONE)
         return 0;
-    if (!sqlite3_get_autocommit(s->db))
-        sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
-    return -1;
-}
-
-/* SQLite goes on with its own pages if another program removes the file; what it writes then is lost at the end. */
-static int checkUnchanged(ebpfMonHistoryStore *s, char *why, size_t size)
-{
-    int isMoved = 0;
-
-    if (sqlite3_file_control(s->db, "main", SQLITE_FCNTL_HAS_MOVED, &isMoved) != SQLITE_OK || !isMoved)
-        return 0;
-    snprintf(why, size, "somebody has moved or removed the file. A new one is begun");
+    if (!sqlite3_get_autocommit(s->file.db))
+        sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
     return -1;
 }
 
 int ebpfMonHistoryStoreBegin(ebpfMonHistoryStore *s, char *why, size_t size)
 {
     s->added[0] = s->added[1] = 0;
-    return checkUnchanged(s, why, size) || runSql(s->db, "BEGIN IMMEDIATE", why, size) ? -1 : 0;
+    return ebpfMonSqliteCheckMoved(&s->file, why, size) ||
+           ebpfMonSqliteRun(&s->file, "BEGIN IMMEDIATE", why, size) ? -1 : 0;
 }
 
 static void bindText(sqlite3_stmt *stmt, int at, const char *text)
@@ -306,7 +217,7 @@ static int forgetRows(ebpfMonHistoryStore *s, int automatic, uint64_t time, char
         sqlite3_bind_int64(s->stmt[which], 3, (int64_t)time);
     if (runStatement(s, which, why, size))
         return -1;
-    gone = (uint64_t)sqlite3_changes(s->db);
+    gone = (uint64_t)sqlite3_changes(s->file.db);
     s->count[automatic] -= gone < s->count[automatic] ? gone : s->count[automatic];
     return 0;
 }
@@ -314,8 +225,7 @@ static int forgetRows(ebpfMonHistoryStore *s, int automatic, uint64_t time, char
 /* Whose rows are more gives up the oldest ones, so each kind can have half of the file. */
 static int makeRoom(ebpfMonHistoryStore *s, uint64_t now, char *why, size_t size)
 {
-    int64_t used = queryNumber(s->db, "PRAGMA page_count", why, size) -
-                   queryNumber(s->db, "PRAGMA freelist_count", why, size);
+    int64_t used = ebpfMonSqliteCountPages(&s->file, why, size);
 
     for (int a = 0; s->keepNs && now > s->keepNs && a < 2; a++)
         if (forgetRows(s, a, now - s->keepNs, why, size))
@@ -323,8 +233,7 @@ static int makeRoom(ebpfMonHistoryStore *s, uint64_t now, char *why, size_t size
     while (used >= 0 && (uint64_t)used > s->pagesMost - s->pagesMost / 16 && s->count[0] + s->count[1] > 2 * CHUNK) {
         if (forgetRows(s, s->count[1] >= s->count[0], 0, why, size))
             return -1;
-        used = queryNumber(s->db, "PRAGMA page_count", why, size) -
-               queryNumber(s->db, "PRAGMA freelist_count", why, size);
+        used = ebpfMonSqliteCountPages(&s->file, why, size);
     }
     return 0;
 }
@@ -336,18 +245,19 @@ int ebpfMonHistoryStoreEnd(ebpfMonHistoryStore *s, uint64_t now, int isStop, cha
     if (setMeta(s, "alive", (int64_t)now, why, size) || setMeta(s, "stopped", isStop, why, size) ||
         makeRoom(s, now, why, size))
         return -1;
-    if (runSql(s->db, "COMMIT", why, size) == 0)
+    if (ebpfMonSqliteRun(&s->file, "COMMIT", why, size) == 0)
         return 0;
-    sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
     return -1;
 }
 
 uint64_t ebpfMonHistoryStoreGetAlive(ebpfMonHistoryStore *s, int *isStopped)
 {
     char why[100];
-    int64_t alive = queryNumber(s->db, "SELECT value FROM meta WHERE key = 'alive'", why, sizeof(why));
+    int64_t alive = ebpfMonSqliteGetNumber(&s->file, "SELECT value FROM meta WHERE key = 'alive'", why, sizeof(why));
 
-    *isStopped = queryNumber(s->db, "SELECT value FROM meta WHERE key = 'stopped'", why, sizeof(why)) == 1;
+    *isStopped = ebpfMonSqliteGetNumber(&s->file, "SELECT value FROM meta WHERE key = 'stopped'", why,
+                                        sizeof(why)) == 1;
     return alive > 0 ? (uint64_t)alive : 0;
 }
 

@@ -1,25 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* SQLite with journal_mode WAL and synchronous NORMAL: if the monitor is killed, nothing that was written is lost.
- * If the host loses its power, the last transactions may be missing, but the file is not damaged
- * (sqlite.org/pragma.html#pragma_synchronous). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <sqlite3.h>
-
 #include "common/clock.h"
 #include "common/files.h"
 #include "common/shares.h"
 #include "common/text.h"
+#include "sqliteFile.h"
 #include "uses/useStore.h"
 
-#define PAGE_BYTES 4096
-#define BUSY_MS    2000
 #define SPARE_PAGES 8 /* fewer than this are left when the file is full */
-#define APPLICATION 0x65426d55 /* "eBmU", the PRAGMA application_id by which we know our own files */
-#define VERSION    1
+
+static const ebpfMonSqliteKind kind = { 0x65426d55 /* "eBmU" */, 1,
+                                        ". Allow more MB (ebpfMonUsage), or free space on the disk" };
 
 #define USE_COLUMNS "ioc, record, kind, channel, who, first, last, count"
 
@@ -73,74 +68,19 @@ static const char payersSchema[] =
     "INSERT INTO payers SELECT DISTINCT ioc, 0 FROM uses;";
 
 struct ebpfMonUseStore {
-    sqlite3      *db;
+    ebpfMonSqlite file;
     sqlite3_stmt *stmt[sqlStatements];
 };
 
-static void describeError(sqlite3 *db, const char *doing, char *why, size_t size)
-{
-    int code = db ? sqlite3_errcode(db) : SQLITE_NOMEM;
-    const char *todo = code == SQLITE_FULL ? ". Allow more MB (ebpfMonUsage), or free space on the disk" :
-                       code == SQLITE_CORRUPT || code == SQLITE_NOTADB ?
-                       ". Move the file away, or repair it with sqlite3 .recover" :
-                       code == SQLITE_BUSY ? ". Another program has locked the file: end it" : "";
-
-    snprintf(why, size, "%s: %s%s", doing, db ? sqlite3_errmsg(db) : "no memory", todo);
-}
-
-static int runSql(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
-{
-    if (sqlite3_exec(store->db, sql, NULL, NULL, NULL) == SQLITE_OK)
-        return 0;
-    describeError(store->db, "the file cannot be written", why, size);
-    return -1;
-}
-
-/* Returns the number that a query gives; -1: "why" says what is wrong. */
-static int64_t queryNumber(ebpfMonUseStore *store, const char *sql, char *why, size_t size)
-{
-    sqlite3_stmt *stmt = NULL;
-    int64_t n = -1;
-
-    if (sqlite3_prepare_v2(store->db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
-        n = sqlite3_column_int64(stmt, 0);
-    else
-        describeError(store->db, "the file cannot be read", why, size);
-    sqlite3_finalize(stmt);
-    return n;
-}
-
-/* Accepts an empty file, and a file that has our application_id. 0, or -1: "why" says what is wrong. */
-static int checkOwner(ebpfMonUseStore *store, char *why, size_t size)
-{
-    int64_t tables = queryNumber(store, "SELECT count(*) FROM sqlite_master", why, size);
-    int64_t owner = tables < 0 ? -1 : queryNumber(store, "PRAGMA application_id", why, size);
-    int64_t version = owner < 0 ? -1 : queryNumber(store, "PRAGMA user_version", why, size);
-
-    if (version < 0)
-        return -1;
-    if ((tables && owner != APPLICATION) || version > VERSION) {
-        snprintf(why, size, "%s. Choose another file", tables && owner != APPLICATION ?
-                 "this is the database of another program" : "a newer release of ebpfMon wrote it");
-        return -1;
-    }
-    return 0;
-}
-
 static int prepareWriter(ebpfMonUseStore *store, unsigned megabytes, char *why, size_t size)
 {
-    char sql[200];
+    char sql[60];
 
-    snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %u", megabytes * (1048576u / PAGE_BYTES));
-    if (runSql(store, "PRAGMA journal_mode = WAL", why, size) ||
-        runSql(store, "PRAGMA synchronous = NORMAL", why, size) ||
-        runSql(store, sql, why, size) || runSql(store, schema, why, size))
+    snprintf(sql, sizeof(sql), "PRAGMA max_page_count = %u", megabytes * (1048576u / EBPFMON_SQLITE_PAGE));
+    if (ebpfMonSqliteRun(&store->file, sql, why, size) || ebpfMonSqliteMake(&store->file, schema, why, size))
         return -1;
-    if (queryNumber(store, "SELECT count(*) FROM sqlite_master WHERE name = 'payers'", why, size) == 0 &&
-        runSql(store, payersSchema, why, size))
-        return -1;
-    snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d", APPLICATION, VERSION);
-    return runSql(store, sql, why, size);
+    return ebpfMonSqliteGetNumber(&store->file, "SELECT count(*) FROM sqlite_master WHERE name = 'payers'", why,
+                                  size) == 0 ? ebpfMonSqliteRun(&store->file, payersSchema, why, size) : 0;
 }
 
 /* Makes the file if it is not there, and checks that it is ours and nobody else can replace it. SQLite makes two
@@ -167,41 +107,26 @@ static int checkFile(const char *file, char *why, size_t size)
 ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned megabytes, char *why, size_t size)
 {
     ebpfMonUseStore *store = calloc(1, sizeof(*store));
-    int flags = isWriter ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY, i;
+    int flags = isWriter ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
+    unsigned from = isWriter ? 0 : sqlEachUse;
 
     if (!store)
         return NULL;
-    if (isWriter && checkFile(file, why, size)) {
-        free(store);
-        return NULL;
-    }
-    if (sqlite3_open_v2(file, &store->db, flags, NULL) != SQLITE_OK) {
-        describeError(store->db, "the file cannot be opened", why, size);
+    if ((isWriter && checkFile(file, why, size)) ||
+        ebpfMonSqliteOpen(&store->file, &kind, file, flags, why, size) ||
+        (isWriter && prepareWriter(store, megabytes, why, size)) ||
+        ebpfMonSqlitePrepare(&store->file, statements + from, store->stmt + from, sqlStatements - from, why, size)) {
         ebpfMonUseStoreClose(store);
         return NULL;
     }
-    sqlite3_busy_timeout(store->db, BUSY_MS);
-    if (checkOwner(store, why, size) || (isWriter && prepareWriter(store, megabytes, why, size))) {
-        ebpfMonUseStoreClose(store);
-        return NULL;
-    }
-    for (i = isWriter ? 0 : sqlEachUse; i < sqlStatements; i++)
-        if (sqlite3_prepare_v2(store->db, statements[i], -1, &store->stmt[i], NULL) != SQLITE_OK)
-            break;
-    if (i == sqlStatements)
-        return store;
-    describeError(store->db, "the file does not have the tables of ebpfMon", why, size);
-    ebpfMonUseStoreClose(store);
-    return NULL;
+    return store;
 }
 
 void ebpfMonUseStoreClose(ebpfMonUseStore *store)
 {
     if (!store)
         return;
-    for (int i = 0; i < sqlStatements; i++)
-        sqlite3_finalize(store->stmt[i]);
-    sqlite3_close(store->db);
+    ebpfMonSqliteClose(&store->file, store->stmt, sqlStatements);
     free(store);
 }
 
@@ -212,7 +137,7 @@ static int runStatement(ebpfMonUseStore *store, int which, char *why, size_t siz
     int status = sqlite3_step(store->stmt[which]);
 
     if (status != SQLITE_DONE)
-        describeError(store->db, "the file cannot be written", why, size);
+        ebpfMonSqliteDescribe(&store->file, "the file cannot be written", why, size);
     sqlite3_reset(store->stmt[which]);
     return status == SQLITE_DONE ? 0 : status == SQLITE_FULL ? EBPFMON_STORE_FULL : -1;
 }
@@ -222,21 +147,16 @@ static void bindText(sqlite3_stmt *stmt, int at, const char *text)
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
 }
 
-/* SQLite keeps pages in its memory and goes on if another program removes the file or writes over it; what it writes
- * then is lost when the monitor ends. So before each transaction we look at the file itself. 0, or -1: "why" says what
- * is wrong. */
+/* Another program may also have written over the file. 0, or -1: "why" says what is wrong. */
 static int checkUnchanged(ebpfMonUseStore *store, char *why, size_t size)
 {
     static const char begin[16] = "SQLite format 3"; /* sqlite.org/fileformat.html */
     char found[sizeof(begin)];
     sqlite3_file *file = NULL;
-    int isMoved = 0;
 
-    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &isMoved) == SQLITE_OK && isMoved) {
-        snprintf(why, size, "somebody has moved or removed the file. A new one is begun");
+    if (ebpfMonSqliteCheckMoved(&store->file, why, size))
         return -1;
-    }
-    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
+    if (sqlite3_file_control(store->file.db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
         !file->pMethods)
         return 0;
     if (file->pMethods->xRead(file, found, sizeof(found), 0) == SQLITE_OK && memcmp(found, begin, sizeof(begin)) == 0)
@@ -249,7 +169,7 @@ int ebpfMonUseStoreBegin(ebpfMonUseStore *store, char *why, size_t size)
 {
     if (checkUnchanged(store, why, size))
         return -1;
-    return runSql(store, "BEGIN IMMEDIATE", why, size);
+    return ebpfMonSqliteRun(&store->file, "BEGIN IMMEDIATE", why, size);
 }
 
 static int runUse(ebpfMonUseStore *store, int which, const ebpfMonUse *use, char *why, size_t size)
@@ -277,7 +197,7 @@ int ebpfMonUseStoreUpdateUse(ebpfMonUseStore *store, const ebpfMonUse *use, char
 {
     int status = runUse(store, sqlKnownUse, use, why, size);
 
-    return status == 0 && !sqlite3_changes(store->db) ? 1 : status;
+    return status == 0 && !sqlite3_changes(store->file.db) ? 1 : status;
 }
 
 int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways, int64_t now, char *why, size_t size)
@@ -295,7 +215,7 @@ int ebpfMonUseStoreAddWatched(ebpfMonUseStore *store, const char *ioc, int ways,
         status = runStatement(store, which, why, size);
         if (status)
             return status;
-        if (which == sqlWatchedOn && sqlite3_changes(store->db))
+        if (which == sqlWatchedOn && sqlite3_changes(store->file.db))
             break;
     }
     return 0;
@@ -354,9 +274,8 @@ static int forgetIoc(ebpfMonUseStore *store, int64_t payer, char *why, size_t si
 
 int ebpfMonUseStoreMakeRoom(ebpfMonUseStore *store, int64_t payer, int64_t *most, char *why, size_t size)
 {
-    int64_t pages = queryNumber(store, "PRAGMA page_count", why, size) -
-                    queryNumber(store, "PRAGMA freelist_count", why, size);
-    int64_t allowed = queryNumber(store, "PRAGMA max_page_count", why, size);
+    int64_t pages = ebpfMonSqliteCountPages(&store->file, why, size);
+    int64_t allowed = ebpfMonSqliteGetNumber(&store->file, "PRAGMA max_page_count", why, size);
 
     *most = EBPFMON_STORE_NOBODY;
     if (pages < allowed - SPARE_PAGES || !findMost(store, most) || *most == payer)
@@ -366,12 +285,12 @@ int ebpfMonUseStoreMakeRoom(ebpfMonUseStore *store, int64_t payer, int64_t *most
 
 int ebpfMonUseStoreEnd(ebpfMonUseStore *store, char *why, size_t size)
 {
-    return runSql(store, "COMMIT", why, size);
+    return ebpfMonSqliteRun(&store->file, "COMMIT", why, size);
 }
 
 void ebpfMonUseStoreCancel(ebpfMonUseStore *store)
 {
-    sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    sqlite3_exec(store->file.db, "ROLLBACK", NULL, NULL, NULL);
 }
 
 /* --- reading ---------------------------------------------------------------------------------------------------- */
@@ -407,7 +326,7 @@ int ebpfMonUseStoreEachUse(ebpfMonUseStore *store, const char *ioc, void (*each)
     while ((status = sqlite3_step(stmt)) == SQLITE_ROW)
         passUse(stmt, each, arg);
     if (status != SQLITE_DONE)
-        describeError(store->db, "the file cannot be read", why, size);
+        ebpfMonSqliteDescribe(&store->file, "the file cannot be read", why, size);
     sqlite3_reset(stmt);
     return status == SQLITE_DONE ? 0 : -1;
 }
@@ -424,7 +343,7 @@ int ebpfMonUseStoreEachWatched(ebpfMonUseStore *store, const char *ioc,
         each(arg, &(ebpfMonWatched){ .began = sqlite3_column_int64(stmt, 0), .ended = sqlite3_column_int64(stmt, 1),
                                      .ways = sqlite3_column_int(stmt, 2) });
     if (status != SQLITE_DONE)
-        describeError(store->db, "the file cannot be read", why, size);
+        ebpfMonSqliteDescribe(&store->file, "the file cannot be read", why, size);
     sqlite3_reset(stmt);
     return status == SQLITE_DONE ? 0 : -1;
 }
