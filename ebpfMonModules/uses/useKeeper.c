@@ -216,21 +216,20 @@ static void leaveOut(ebpfMonUseKeeper *k, unsigned i)
         k->wants = payer;
 }
 
-/* Writes the first n of k->use in one transaction, without those that are left. If the file turns out to be full,
- * nothing is written: EBPFMON_STORE_FULL, and the next try leaves out what has no room. 0, or -1: "why" says what is
- * wrong. */
-static int tryBatch(ebpfMonUseKeeper *k, unsigned n, char *why, size_t size)
+/* Writes k->use[from … to-1] in one transaction, without those that are left. If the file turns out to be full, nothing
+ * is written: EBPFMON_STORE_FULL; with k->isFull the next try leaves out one more of what has no room. 0, or -1: "why"
+ * says what is wrong. */
+static int tryUses(ebpfMonUseKeeper *k, unsigned from, unsigned to, char *why, size_t size)
 {
     int status = ebpfMonUseStoreBegin(k->store, why, size);
 
-    for (unsigned i = 0; i < n && status == 0; i++) {
+    for (unsigned i = from; i < to && status == 0; i++) {
         if (k->isLeft[i])
             continue;
         status = k->isFull ? ebpfMonUseStoreUpdateUse(k->store, &k->use[i], why, size)
                            : ebpfMonUseStoreAddUse(k->store, &k->use[i], why, size);
         if (k->isFull && (status == 1 || status == EBPFMON_STORE_FULL))
             leaveOut(k, i);
-        k->isFull |= status == EBPFMON_STORE_FULL;
         status = status == 1 ? 0 : status;
     }
     if (status == 0)
@@ -240,24 +239,41 @@ static int tryBatch(ebpfMonUseKeeper *k, unsigned n, char *why, size_t size)
     return status;
 }
 
-/* Writes at most BATCH notes. What is not written is noted again. Returns the number of notes, or -1: none is
- * written. */
+/* Writes the first n of k->use. Many need many pages at once, so if they have no room, they are written one by one until
+ * one has none: only then the file is full, and few pages are left, as ebpfMonUseStoreMakeRoom expects. *written: so many
+ * are written, also if it fails. */
+static int writeUses(ebpfMonUseKeeper *k, unsigned n, unsigned *written, char *why, size_t size)
+{
+    int status = tryUses(k, 0, n, why, size);
+
+    *written = 0;
+    if (status == EBPFMON_STORE_FULL && !k->isFull) {
+        while (*written < n && (status = tryUses(k, *written, *written + 1, why, size)) == 0)
+            ++*written;
+        k->isFull = status == EBPFMON_STORE_FULL;
+    }
+    while (status == EBPFMON_STORE_FULL) /* it ends, because each time one more is left */
+        status = tryUses(k, *written, n, why, size);
+    return status;
+}
+
+/* Writes at most BATCH notes. What is not written is noted again. Returns the number of notes, or -1: some are not
+ * written, and "why" says what is wrong. */
 static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, size_t size)
 {
     unsigned n = ebpfMonUseNotesTake(k->notes, cursor, ebpfMonClockUnixSeconds(), all, k->use, BATCH);
+    unsigned written;
     int status;
 
     if (!n)
         return 0;
     memset(k->isLeft, 0, sizeof(k->isLeft));
     memset(k->isDropped, 0, sizeof(k->isDropped));
-    do
-        status = tryBatch(k, n, why, size);
-    while (status == EBPFMON_STORE_FULL); /* it ends, because each time one more is left */
+    status = writeUses(k, n, &written, why, size);
     for (unsigned i = 0; i < n; i++)
         if (!status && k->isDropped[i]) {
             ebpfMonUseNotesAddLost(k->notes, 1);
-        } else if (status || k->isLeft[i]) {
+        } else if ((status && i >= written) || k->isLeft[i]) {
             ebpfMonUseNotesGiveBack(k->notes, &k->use[i], 1);
             k->left++;
         }
