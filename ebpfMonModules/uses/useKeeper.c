@@ -216,9 +216,9 @@ static void leaveOut(ebpfMonUseKeeper *k, unsigned i)
         k->wants = payer;
 }
 
-/* Writes k->use[from … to-1] in one transaction, without those that are left. If the file turns out to be full, nothing
- * is written: EBPFMON_STORE_FULL; with k->isFull the next try leaves out one more of what has no room. 0, or -1: "why"
- * says what is wrong. */
+/* Writes k->use[from … to-1] in one transaction, without those that are left. If the file turns out to be full,
+ * nothing is written: EBPFMON_STORE_FULL; with k->isFull the next try leaves out one more of what has no room. 0, or
+ * -1: "why" says what is wrong. */
 static int tryUses(ebpfMonUseKeeper *k, unsigned from, unsigned to, char *why, size_t size)
 {
     int status = ebpfMonUseStoreBegin(k->store, why, size);
@@ -239,9 +239,9 @@ static int tryUses(ebpfMonUseKeeper *k, unsigned from, unsigned to, char *why, s
     return status;
 }
 
-/* Writes the first n of k->use. Many need many pages at once, so if they have no room, they are written one by one until
- * one has none: only then the file is full, and few pages are left, as ebpfMonUseStoreMakeRoom expects. *written: so many
- * are written, also if it fails. */
+/* Writes the first n of k->use. Many need many pages at once, so if they have no room, they are written one by one
+ * until one has none: only then the file is full, and few pages are left, as ebpfMonUseStoreMakeRoom expects. *written:
+ * so many are written, also if it fails. */
 static int writeUses(ebpfMonUseKeeper *k, unsigned n, unsigned *written, char *why, size_t size)
 {
     int status = tryUses(k, 0, n, why, size);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <epicsThread.h>
 #include <dirent.h>
+#include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
 #include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
+
+#include <epicsMutex.h>
+#include <epicsThread.h>
 
 #include "access/client.h"
 #include "host/netnsSocket.h"
@@ -23,6 +27,16 @@
 
 #define ENDS_MAX 8       /* our connections to one address and port; more than one is possible with SO_REUSEADDR */
 #define PATIENCE_US 200000 /* how long we wait for the kernel, which answers within microseconds */
+#define FILES_MAX (1 << 20) /* of a process; fs.nr_open */
+
+/* One per process, because Base calls the guard without a context. Open from the start: who writes to the monitor must
+ * be known, too, when no file is left. */
+static struct {
+    epicsMutexId lock;
+    int diag;        /* netlink socket for questions to the kernel; -1: this kernel has no sock_diag */
+    int address;     /* UDP socket that is bound to an address and never to a port; -1: it could not be opened */
+    uint32_t number; /* of the last question */
+} sockets;
 
 /* Our ends of all connections to one address and port. */
 typedef struct {
@@ -43,32 +57,50 @@ static int isSame(const struct sockaddr_in *a, const struct sockaddr_in *b)
     return a->sin_addr.s_addr == b->sin_addr.s_addr && a->sin_port == b->sin_port;
 }
 
+/* Notes this file if it is a connection to "peer". 0, or -1: there are too many. */
+static int addOwnEnd(int fd, const struct sockaddr_in *peer, ownEnds *ends)
+{
+    struct sockaddr_in other, here;
+    socklen_t otherSize = sizeof(other), hereSize = sizeof(here);
+
+    if (getpeername(fd, (struct sockaddr *)&other, &otherSize) || otherSize != sizeof(other) ||
+        other.sin_family != AF_INET || !isSame(&other, peer) ||
+        getsockname(fd, (struct sockaddr *)&here, &hereSize) || here.sin_family != AF_INET)
+        return 0;
+    if (ends->count == ENDS_MAX)
+        return -1;
+    ends->fd[ends->count] = fd;
+    ends->here[ends->count++] = here;
+    return 0;
+}
+
+/* The same without a list of our files, for which a file is needed: if there is none, most numbers up to the limit are
+ * in use. */
+static int findOwnEndsByNumber(const struct sockaddr_in *peer, ownEnds *ends)
+{
+    struct rlimit limit = { .rlim_cur = FILES_MAX };
+    int status = 0;
+
+    getrlimit(RLIMIT_NOFILE, &limit);
+    for (int fd = 0; !status && fd < FILES_MAX && (rlim_t)fd < limit.rlim_cur; fd++)
+        status = addOwnEnd(fd, peer, ends);
+    return status;
+}
+
 /* Finds our ends of the connections to "peer". 0, or -1: our sockets cannot be listed, or there are too many ends. */
 static int findOwnEnds(const struct sockaddr_in *peer, ownEnds *ends)
 {
     DIR *dir = opendir("/proc/self/fd");
     struct dirent *entry;
-    int status = dir ? 0 : -1;
+    int status = 0;
 
     ends->count = 0;
-    while (dir && !status && (entry = readdir(dir)) != NULL) {
-        struct sockaddr_in other, here;
-        socklen_t otherSize = sizeof(other), hereSize = sizeof(here);
-        int fd = atoi(entry->d_name);
-
-        if (entry->d_name[0] == '.' || getpeername(fd, (struct sockaddr *)&other, &otherSize)
-            || otherSize != sizeof(other) || other.sin_family != AF_INET || !isSame(&other, peer)
-            || getsockname(fd, (struct sockaddr *)&here, &hereSize) || here.sin_family != AF_INET)
-            continue;
-        if (ends->count == ENDS_MAX) {
-            status = -1;
-        } else {
-            ends->fd[ends->count] = fd;
-            ends->here[ends->count++] = here;
-        }
-    }
-    if (dir)
-        closedir(dir);
+    if (!dir)
+        return errno == EMFILE || errno == ENFILE ? findOwnEndsByNumber(peer, ends) : -1;
+    while (!status && (entry = readdir(dir)) != NULL)
+        if (entry->d_name[0] != '.')
+            status = addOwnEnd(atoi(entry->d_name), peer, ends);
+    closedir(dir);
     return status;
 }
 
@@ -81,15 +113,16 @@ static int isEstablished(int fd)
 }
 
 /* Nonzero: the address belongs to this network namespace, or this cannot be found out. bind() looks into the routing
- * table, as the kernel does for a packet that arrives (inet_addr_type, net/ipv4/fib_frontend.c). */
+ * table, as the kernel does for a packet that arrives (inet_addr_type, net/ipv4/fib_frontend.c). A socket without a
+ * port can be bound again. */
 static int isOurAddress(struct in_addr addr)
 {
     struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = addr };
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int isOurs = fd < 0 || bind(fd, (struct sockaddr *)&name, sizeof(name)) == 0;
+    int isOurs;
 
-    if (fd >= 0)
-        close(fd);
+    epicsMutexMustLock(sockets.lock);
+    isOurs = bind(sockets.address, (struct sockaddr *)&name, sizeof(name)) == 0 || errno != EADDRNOTAVAIL;
+    epicsMutexUnlock(sockets.lock);
     return isOurs;
 }
 
@@ -103,6 +136,18 @@ static int isOtherEnd(const struct inet_diag_msg *answer, const otherEnd *end)
            answer->id.idiag_sport == end->peer->sin_port && answer->id.idiag_dport == end->here->sin_port &&
            answer->id.idiag_src[at] == end->peer->sin_addr.s_addr &&
            answer->id.idiag_dst[at] == end->here->sin_addr.s_addr;
+}
+
+/* Nonzero: the kernel's answer to this question. One to an earlier question is passed over. */
+static int readAnswer(uint32_t number, void *answer, size_t size)
+{
+    const struct nlmsghdr *head = answer;
+    ssize_t n;
+
+    do
+        n = recv(sockets.diag, answer, size, 0);
+    while (n >= (ssize_t)sizeof(*head) && head->nlmsg_seq != number);
+    return n >= (ssize_t)NLMSG_LENGTH(sizeof(struct inet_diag_msg)) && head->nlmsg_type == SOCK_DIAG_BY_FAMILY;
 }
 
 /* Asks the kernel for the socket (sock_diag(7)). Nonzero: end->uid is set. 0: there is no such socket, or this
@@ -124,18 +169,14 @@ static int askKernel(otherEnd *end)
         char bytes[1024];
     } answer;
     const struct inet_diag_msg *found = NLMSG_DATA(&answer.head);
-    struct timeval patience = { .tv_usec = PATIENCE_US };
-    int fd = ebpfMonNetnsNetlinkOpen(0, NETLINK_SOCK_DIAG);
-    ssize_t n = -1;
+    int isAnswered;
 
-    if (fd < 0)
-        return 0;
-    if (!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) &&
-        send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question))
-        n = recv(fd, &answer, sizeof(answer), 0);
-    close(fd);
-    if (n < (ssize_t)NLMSG_LENGTH(sizeof(*found)) || answer.head.nlmsg_type != SOCK_DIAG_BY_FAMILY ||
-        !isOtherEnd(found, end))
+    epicsMutexMustLock(sockets.lock);
+    question.head.nlmsg_seq = ++sockets.number;
+    isAnswered = send(sockets.diag, &question, sizeof(question), 0) == (ssize_t)sizeof(question) &&
+                 readAnswer(sockets.number, &answer, sizeof(answer));
+    epicsMutexUnlock(sockets.lock);
+    if (!isAnswered || !isOtherEnd(found, end))
         return 0;
     end->uid = found->idiag_uid;
     end->isFound = 1;
@@ -176,6 +217,26 @@ static void findLocal(const ownEnds *ends, ebpfMonPeerUser *user)
     user->kind = ebpfMonPeerLocal;
 }
 
+void ebpfMonPeerUserInit(void)
+{
+    const struct timeval patience = { .tv_usec = PATIENCE_US };
+    const int yes = 1;
+
+    if (sockets.lock)
+        return;
+    sockets.lock = epicsMutexMustCreate();
+    sockets.diag = ebpfMonNetnsNetlinkOpen(0, NETLINK_SOCK_DIAG);
+    if (sockets.diag >= 0 && setsockopt(sockets.diag, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience))) {
+        close(sockets.diag);
+        sockets.diag = -1;
+    }
+    sockets.address = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (sockets.address >= 0 && setsockopt(sockets.address, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes))) {
+        close(sockets.address);
+        sockets.address = -1;
+    }
+}
+
 void ebpfMonPeerUserFind(const struct sockaddr_in *peer, ebpfMonPeerUser *user)
 {
     ownEnds ends;
@@ -209,7 +270,6 @@ extern epicsThreadPrivateId rsrvCurrentClient __attribute__((weak));
 static _Thread_local struct {
     const void         *caClient;  /* the struct client of rsrv from which "client" was made */
     struct sockaddr_in  pva;       /* sin_port 0: this thread serves no PVA client */
-    int                 isFound;   /* "client" is set */
     ebpfMonAccessClient client;
 } here;
 
@@ -217,14 +277,19 @@ static void findClient(ebpfMonClientServer server, const struct sockaddr_in *pee
 {
     here.client.server = server;
     ebpfMonPeerUserFind(peer, &here.client.user);
-    here.isFound = 1;
+}
+
+/* It may be known later: perhaps no file was left. */
+static int isUnknown(void)
+{
+    return here.client.user.kind == ebpfMonPeerUnknown;
 }
 
 /* Reads the client's address out of the struct client of rsrv. client.c looks for this address among our own
  * connections. So if another release of Base has another struct, the client is unknown, but never a wrong one. */
 static const ebpfMonAccessClient *getCaClient(const char *caClient)
 {
-    if (!here.isFound || here.caClient != caClient) {
+    if (isUnknown() || here.caClient != caClient) {
         struct sockaddr_in peer;
 
         memcpy(&peer, caClient + ebpfMonBaseReleaseGet(0)->client.addr, sizeof(peer));
@@ -242,6 +307,8 @@ const ebpfMonAccessClient *ebpfMonAccessClientHere(void)
         return getCaClient(caClient);
     if (!here.pva.sin_port)
         return NULL;
+    if (isUnknown())
+        findClient(ebpfMonClientPva, &here.pva);
     return &here.client;
 }
 

@@ -29,6 +29,9 @@ typedef struct {
     const char        *why;        /* a literal */
 } ebpfMonPeerUser;
 
+/* Opens two sockets, so that no file is needed later. Before any other function; the second call does nothing. */
+void ebpfMonPeerUserInit(void);
+
 /*
  * "peer": the address and port of a client; this process has accepted its connection. Sets *user; it never fails, but
  * the user may be unknown. Any thread, no lock, no name service: it looks through our own file descriptors, and asks

@@ -580,6 +580,7 @@ static void guardRecord(dbCommon *record)
 void ebpfMonGuardInit(void)
 {
     ebpfMonJudgeInit();
+    ebpfMonPeerUserInit();
     guard.lock = epicsMutexMustCreate();
     for (unsigned i = 0; i < NOTES; i++)
         ellAdd(&guard.unused, &guard.note[i].node);

@@ -150,7 +150,8 @@ def test_little_memory_for_tables(new_ioc, new_monitor, new_group):
 
 
 def test_few_perf_events(new_ioc, new_monitor, tmp_path):
-    """No perf event can be opened for a query: it says why, all else goes on, and it is tried again by a command."""
+    """No file is left, so no perf event can be opened for a query: it says why, all else goes on, and it is tried again by a command.
+    Whose a put to the monitor is is known without a file."""
     ioc = new_ioc(DB).start()
     faults = {"name": "FAULTS", "source": {"event": "page-faults"}, "keys": ["tid"], "budget": 100}
     monitor = new_monitor(before=queries.load(tmp_path, [faults])).start()
@@ -158,8 +159,9 @@ def test_few_perf_events(new_ioc, new_monitor, tmp_path):
     pid = monitor.process.pid
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
 
-    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")) + 2, limits[1]))
-    monitor.command("ebpfMonQueryStart FAULTS")  # to see whose a put is takes files, too
+    monitor.get("FAULTS_RUN")  # connects while there are files
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (len(os.listdir(f"/proc/{pid}/fd")), limits[1]))
+    monitor.put("FAULTS_RUN", 1)
     queries.wait_state(monitor, "FAULTS", "Failed")
     assert "LimitNOFILE" in monitor.text("FAULTS_MSG")
     ioc.put("AO", 8)

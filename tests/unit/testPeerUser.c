@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -144,6 +145,31 @@ static void testClients(int listener)
     testOk(user.kind == ebpfMonPeerUnknown && strstr(user.why, "no connection to this client"), "%s", user.why);
 }
 
+static void testWithoutFiles(int listener)
+{
+    struct rlimit before, none;
+    ebpfMonPeerUser user;
+    int next;
+    client c;
+
+    testDiag("no file is left");
+    startClient(&c, listener, OTHER_UID, AF_INET);
+    getrlimit(RLIMIT_NOFILE, &before);
+    next = dup(c.accepted);
+    close(next);
+    none = (struct rlimit){ .rlim_cur = (rlim_t)next, .rlim_max = before.rlim_max };
+    setrlimit(RLIMIT_NOFILE, &none);
+    testOk1(dup(c.accepted) < 0);
+    ebpfMonPeerUserFind(&c.peer, &user);
+    testOk(user.kind == ebpfMonPeerLocal && user.uid == OTHER_UID, "%d, uid %u %s", user.kind, (unsigned)user.uid,
+           user.why);
+    tell(&c, 'c');
+    ebpfMonPeerUserFind(&c.peer, &user);
+    testOk(user.kind == ebpfMonPeerUnknown, "it has closed the connection: %d %s", user.kind, user.why);
+    setrlimit(RLIMIT_NOFILE, &before);
+    endClient(&c);
+}
+
 MAIN(testPeerUser)
 {
     struct sockaddr_in any = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -151,8 +177,10 @@ MAIN(testPeerUser)
 
     testPlan(0);
     testOperators();
+    ebpfMonPeerUserInit();
     if (bind(listener, (struct sockaddr *)&any, sizeof(any)) || listen(listener, 4))
         testAbort("no server");
     testClients(listener);
+    testWithoutFiles(listener);
     return testDone();
 }
