@@ -319,7 +319,7 @@ static long addQueueOfOther(eventLook *l, uint64_t at)
 }
 
 /* Where evSubscrip has its channel and its function is the same in all releases. */
-enum { subChannel = 16, subFunction = 24 };
+enum { subChannel = EBPFMON_EVENT_CHANNEL, subFunction = 24 };
 
 /* 0; or -1: it does not lead back. */
 static int addOther(otherLook *o, uint32_t record, uint64_t at, const char *bytes)

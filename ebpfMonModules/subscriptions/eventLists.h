@@ -50,6 +50,7 @@ typedef struct {
 } ebpfMonEventQueue;
 
 #define EBPFMON_EVENT_OTHER UINT32_MAX
+#define EBPFMON_EVENT_CHANNEL 16 /* where evSubscrip has its channel, in all releases */
 
 /* Who is no CA client and has subscribed. */
 typedef struct {

@@ -16,6 +16,7 @@
 #include "host/foreign.h"
 #include "subscriptions/flowIoc.h"
 #include "subscriptions/subscriptions.h"
+#include "subscriptions/whyRecord.h"
 
 #define PERIOD      1.0  /* s */
 #define SOCKETS_NS  (4 * EBPFMON_SECOND_NS) /* the sockets are looked at so often if nothing waits */
@@ -60,6 +61,7 @@ struct ebpfMonSubscriptions {
     ebpfMonFlowIoc ioc[IOCS_MAX];
     unsigned iocs;
     ebpfMonFlowPva pva;
+    ebpfMonWhyIocs known;      /* for ebpfMonWhy */
     ebpfMonFlowKeys keys;
     uint64_t socketsAt;        /* monotonic ns, as all times here */
     int      needsSockets, hasMoved;
@@ -263,6 +265,7 @@ static void readFlows(ebpfMonSubscriptions *d)
 
     takeLooks(d);
     now = ebpfMonClockMonotonic();
+    ebpfMonWhyIocsUpdate(&d->known, d->core->targets, now);
     d->hasMoved = 0;
     d->told = 0;
     for (unsigned i = 0; i < d->iocs; i++) {
@@ -709,7 +712,7 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
     for (size_t i = 0; found >= 0 && i < ioc->ca.lists->subs; i++) {
         const ebpfMonEventSubscription *s = &ioc->ca.lists->sub[i];
         const ebpfMonFlowChannel *channel = &ioc->channel[s->channel];
-        ebpfMonFlowSubscription sub = { .record = channel->record, .mask = s->mask, .isCopied = s->isCopied,
+        ebpfMonFlowSubscription sub = { .record = channel->record, .at = s->at, .mask = s->mask, .isCopied = s->isCopied,
                                         .isEnabled = s->isEnabled, .waiting = s->waiting, .merged = s->merged,
                                         .mergedRate = ioc->ca.mergedRate[i], .rate = channel->rate, .hasQueue = 1 };
 
@@ -728,6 +731,11 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
         found += found >= 0;
     }
     return found;
+}
+
+int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *d, const char *record, char *text, size_t size)
+{
+    return ebpfMonWhyIocsFind(&d->known, record, text, size);
 }
 
 unsigned ebpfMonSubscriptionsCountOthers(ebpfMonSubscriptions *d, uint32_t iocId, long record,

@@ -20,6 +20,7 @@
 typedef struct {
     char     pv[EBPFMON_NAME_SIZE]; /* as the client wrote it */
     long     record;        /* index in the catalogue */
+    uint64_t at;            /* its evSubscrip, of CA; else 0 */
     uint8_t  mask;          /* DBE_… */
     int      isCopied, isEnabled;
     uint32_t waiting;
@@ -86,6 +87,9 @@ typedef void (*ebpfMonSubscriptionsEachFn)(void *arg, const ebpfMonFlowClient *c
                                            const ebpfMonFlowSubscription *subscription);
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *subs, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
                               void *arg, char *why, size_t size);
+
+/* As ebpfMonWhyIocsFind. */
+int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *subs, const char *record, char *text, size_t size);
 
 /* How many subscriptions to this record are of nobody with a CA client's channel, by who has them. Returns the sum. */
 unsigned ebpfMonSubscriptionsCountOthers(ebpfMonSubscriptions *subs, uint32_t iocId, long record,

@@ -5,26 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <alarm.h>
 #include <caeventmask.h>
-#include <epicsThread.h>
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "host/procNetns.h"
 #include "host/procStat.h"
-#include "usage/iocInventory.h"
 #include "ioc/baseLayout.h"
-#include "ioc/recordLinks.h"
-#include "model/published.h"
+#include "model/put.h"
 #include "subscriptions/why.h"
+#include "subscriptions/whyRecord.h"
 #include "subscriptions/whyWrite.h"
-#include "watch/target.h"
 
-#define AGAIN_SECONDS 0.3  /* between the two readings of the record */
-#define ASYNC_SECONDS 10.0 /* a device may need so long to answer */
-#define LATE_PERIODS  3.0  /* a periodic record that has not processed for so many periods, and … */
-#define LATE_SECONDS  2.0
-#define OLD_SECONDS   600.0 /* a write that failed before is not the answer, if the question names no client */
+#define OLD_SECONDS 600.0 /* a write that failed before is not the answer, if the question names no client */
 
 typedef enum { whyUnknown, whyFine, whyHeldUp, whyStops } whyVerdict;
 enum { stepIoc, stepRecord, stepPost, stepQueue, stepBuffer, stepNetwork, stepClient, stepWrite, STEPS };
@@ -34,29 +27,12 @@ typedef struct {
     char text[520];
 } whyStep;
 
-/* A record as it was at one moment. */
-typedef struct {
-    int      isRead;
-    epicsTimeStamp time;
-    int      pact, udf, sevr, stat, tse;
-    double   disa, disv;
-    char     scan[40];
-} recordState;
-
 typedef struct {
     ebpfMonSubscriptions *subs;
     const char *pv, *client;
     char     field[16];     /* "VAL" if the PV names none */
-    /* the IOC */
-    uint32_t iocId;
-    pid_t    pid;
-    char     ioc[EBPFMON_IOCNAME_SIZE];
-    int      isRunning;
+    ebpfMonWhyPlace at;
     int      isStill;       /* the record did not process between the two readings */
-    unsigned others;        /* further IOCs with such a record */
-    ebpfMonCatalogue *cat;
-    ebpfMonMem *mem;
-    long     record;
     /* subscriptions */
     long     known;         /* of the record; -1: not known, and "unknown" says why */
     char     unknown[160];
@@ -82,28 +58,9 @@ static void setStep(why *w, int step, whyVerdict verdict, const char *format, ..
 
 /* --- which record ------------------------------------------------------------------------------------------------ */
 
-/* Takes a target, if it has this record. A running IOC is taken before one that starts. */
-static void takeTarget(why *w, ebpfMonTarget *t, const char *record)
-{
-    long index = t->gone || !t->cat ? -1 : ebpfMonCatalogueFind(t->cat, record);
-
-    if (index < 0)
-        return;
-    if (w->cat) {
-        w->others++;
-        return;
-    }
-    w->cat = ebpfMonCatalogueHold(t->cat);
-    w->record = index;
-    w->iocId = t->iocId;
-    w->pid = t->pid;
-    w->isRunning = t->running;
-    snprintf(w->ioc, sizeof(w->ioc), "%s", t->name);
-}
-
 static void splitName(const char *pv, char *record, size_t size, char *field, size_t fieldSize)
 {
-    size_t n = strcspn(pv, ".{"), length;
+    size_t n = ebpfMonPutGetRecordLength(pv), length;
     const char *from = pv[n] == '.' ? pv + n + 1 : "";
 
     snprintf(record, size, "%.*s", (int)n, pv);
@@ -111,210 +68,32 @@ static void splitName(const char *pv, char *record, size_t size, char *field, si
     snprintf(field, fieldSize, "%.*s", length ? (int)length : 3, length ? from : "VAL");
 }
 
-/* 0, or -1: no IOC that is watched has this record. */
-static int findRecord(why *w)
-{
-    ebpfMonTargets *targets = ebpfMonSubscriptionsGetCore(w->subs)->targets;
-    char record[EBPFMON_NAME_SIZE];
-
-    splitName(w->pv, record, sizeof(record), w->field, sizeof(w->field));
-    ebpfMonTargetsLock(targets);
-    for (int running = 1; running >= 0; running--)
-        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
-            if (!t->running == !running)
-                takeTarget(w, t, record);
-    ebpfMonTargetsUnlock(targets);
-    if (!w->cat)
-        return -1;
-    w->mem = ebpfMonMemNew(w->pid);
-    return 0;
-}
-
 /* --- the IOC ----------------------------------------------------------------------------------------------------- */
 
 static void judgeIoc(why *w)
 {
-    if (ebpfMonProcStandsStill(w->pid, w->pid))
+    const ebpfMonWhyPlace *p = &w->at;
+
+    if (ebpfMonProcStandsStill(p->pid, p->pid))
         setStep(w, stepIoc, whyStops, "IOC %s (pid %d) stands still: a signal or a debugger has stopped its process",
-                w->ioc, (int)w->pid);
-    else if (!w->isRunning)
-        setStep(w, stepIoc, whyStops, "IOC %s (pid %d): its iocInit is not done", w->ioc, (int)w->pid);
+                p->ioc, (int)p->pid);
+    else if (!p->isRunning)
+        setStep(w, stepIoc, whyStops, "IOC %s (pid %d): its iocInit is not done", p->ioc, (int)p->pid);
+    else if (p->others && ebpfMonProcNetns(p->pid) == ebpfMonProcNetns(p->otherPid))
+        setStep(w, stepIoc, whyStops, "IOC %s (pid %d) and IOC %s (pid %d) both have it: a client gets the one that "
+                "answers first; here follows the first one", p->ioc, (int)p->pid, p->other, (int)p->otherPid);
     else
-        setStep(w, stepIoc, whyFine, "%s, pid %d", w->ioc, (int)w->pid);
-}
-
-/* --- the record -------------------------------------------------------------------------------------------------- */
-
-/* The text of a field; "" if it cannot be read. */
-static const char *readText(why *w, const char *name, char *text, size_t size)
-{
-    const ebpfMonRecord *r = &w->cat->rec[w->record];
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(w->cat, r->rtype, name);
-
-    text[0] = 0;
-    if (f && w->mem && ebpfMonFieldTextRead(w->mem, w->cat, r->addr, f, text, size))
-        text[0] = 0;
-    return text;
-}
-
-/* NaN: the record has no such field, it is no number, or it cannot be read. */
-static double readNumber(why *w, const char *name)
-{
-    char text[EBPFMON_FIELD_TEXT], *end;
-    double number;
-
-    readText(w, name, text, sizeof(text));
-    number = strtod(text, &end);
-    return end == text || *end ? NAN : number;
-}
-
-/* Fields of the type DBF_MENU have their number in memory. */
-static int readRaw(why *w, uint16_t offset, void *to, size_t size)
-{
-    return w->mem ? ebpfMonMemRead(w->mem, w->cat->rec[w->record].addr + offset, to, size) : -1;
-}
-
-static void readRecord(why *w, recordState *s)
-{
-    const ebpfMonCommon *c = &w->cat->common;
-    uint16_t sevr, stat;
-    uint8_t pact;
-    int16_t tse;
-
-    *s = (recordState){ .isRead = 0 };
-    if (w->mem)
-        ebpfMonMemFlush(w->mem);
-    if (readRaw(w, c->time, &s->time, sizeof(s->time)) || readRaw(w, c->pact, &pact, sizeof(pact)) ||
-        readRaw(w, c->sevr, &sevr, sizeof(sevr)) || readRaw(w, c->stat, &stat, sizeof(stat)) ||
-        readRaw(w, c->tse, &tse, sizeof(tse)))
-        return;
-    s->isRead = 1;
-    s->pact = pact;
-    s->sevr = sevr;
-    s->stat = stat;
-    s->tse = tse;
-    s->disa = readNumber(w, "DISA");
-    s->disv = readNumber(w, "DISV");
-    s->udf = readNumber(w, "UDF") > 0;
-    readText(w, "SCAN", s->scan, sizeof(s->scan));
-}
-
-/* Seconds since the time stamp; less than 0: it has none, or does not show each processing (ioc/catalogue.h). */
-static double findAge(const why *w, const recordState *s, epicsTimeStamp now)
-{
-    const ebpfMonRecord *r = &w->cat->rec[w->record];
-    int stamps = w->cat->rtype[r->rtype].stamps;
-
-    if (!s->time.secPastEpoch || s->tse || (r->flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED)) ||
-        (stamps != EBPFMON_STAMPS_BASE && stamps != EBPFMON_STAMPS_SEEN))
-        return -1;
-    return epicsTimeDiffInSeconds(&now, &s->time);
-}
-
-/* A line of HANG_STACKS. 0, or -1: there are not so many. */
-static int copyHangLine(unsigned index, char line[EBPFMON_HANG_LINE])
-{
-    const ebpfMonPublished *published = ebpfMonPublishedLock();
-    int isThere = index < published->health.hangLines;
-
-    if (isThere)
-        memcpy(line, published->health.hangLine[index], EBPFMON_HANG_LINE);
-    ebpfMonPublishedUnlock();
-    return isThere ? 0 : -1;
-}
-
-/* The hang of a thread that holds the lock set of the record. 0, or -1: there is none. */
-static int findHang(why *w, char *text, size_t size)
-{
-    char begin[EBPFMON_IOCNAME_SIZE + 40], line[EBPFMON_HANG_LINE], record[EBPFMON_NAME_SIZE];
-    const char *name;
-    long other;
-
-    snprintf(begin, sizeof(begin), "IOC %s (pid %d): ", w->ioc, (int)w->pid);
-    for (unsigned i = 0; copyHangLine(i, line) == 0; i++) {
-        name = strncmp(line, begin, strlen(begin)) == 0 ? strstr(line, " in record ") : NULL;
-        if (!name)
-            continue;
-        name += strlen(" in record ");
-        snprintf(record, sizeof(record), "%.*s", (int)strcspn(name, ", "), name);
-        other = ebpfMonCatalogueFind(w->cat, record);
-        if (other < 0 || (other != w->record && !ebpfMonLockSetsHasBoth(w->mem, w->cat, (uint32_t)other,
-                                                                         (uint32_t)w->record)))
-            continue;
-        ebpfMonTextCopy(text, size, line + strlen(begin));
-        return 0;
-    }
-    return -1;
-}
-
-static const char *nameAlarm(int stat)
-{
-    return stat >= 0 && stat < ALARM_NSTATUS ? epicsAlarmConditionStrings[stat] : "?";
-}
-
-/* Nonzero: its value is not that of its source, so what follows is of an old value. */
-static int isSourceBad(const recordState *s)
-{
-    switch (s->sevr < INVALID_ALARM ? NO_ALARM : s->stat) {
-    case READ_ALARM: case COMM_ALARM: case TIMEOUT_ALARM: case LINK_ALARM: case CALC_ALARM: case SCAN_ALARM:
-    case HW_LIMIT_ALARM: case UDF_ALARM: case DISABLE_ALARM: case BAD_SUB_ALARM:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
-/* What is wrong with the record: "text" is set. 0: nothing that is known. */
-static int findFault(why *w, const recordState *before, const recordState *s, double age, char *text, size_t size)
-{
-    double period = strtod(s->scan, NULL);
-    char hang[160];
-
-    if (findHang(w, hang, sizeof(hang)) == 0)
-        snprintf(text, size, "its lock set is held: %s", hang);
-    else if (!isnan(s->disa) && s->disa == s->disv)
-        snprintf(text, size, "it is disabled: DISA is %.0f, as DISV", s->disa);
-    else if (s->pact && before->pact && memcmp(&s->time, &before->time, sizeof(s->time)) == 0 &&
-             age >= ASYNC_SECONDS)
-        snprintf(text, size, "PACT is 1: it is processing, and has not completed for %.0f s", age);
-    else if (!s->time.secPastEpoch && s->udf)
-        snprintf(text, size, "it has never processed and has no value: UDF is 1, SCAN is %s%s", s->scan,
-                 s->pact ? ", PACT is 1" : "");
-    else if (period > 0 && age > LATE_PERIODS * period && age > LATE_SECONDS)
-        snprintf(text, size, "SCAN is %s, but it has not processed for %.1f s", s->scan, age);
-    else if (isSourceBad(s))
-        snprintf(text, size, "its value is not valid: alarm INVALID, %s", nameAlarm(s->stat));
-    else
-        return 0;
-    return 1;
+        setStep(w, stepIoc, whyFine, "%s, pid %d", p->ioc, (int)p->pid);
 }
 
 static void judgeRecord(why *w)
 {
-    recordState before, s;
-    epicsTimeStamp now;
-    char text[200];
-    double age;
+    static const whyVerdict verdicts[] = { whyUnknown, whyFine, whyUnknown, whyStops };
+    char text[sizeof(w->step[0].text)];
+    ebpfMonRecordState state = ebpfMonWhyRecord(ebpfMonSubscriptionsGetCore(w->subs)->targets, &w->at, &w->isStill, text,
+                                                sizeof(text));
 
-    readRecord(w, &before);
-    epicsThreadSleep(AGAIN_SECONDS);
-    readRecord(w, &s);
-    epicsTimeGetCurrent(&now);
-    if (!s.isRead || !before.isRead) {
-        setStep(w, stepRecord, whyUnknown, "the memory of the IOC cannot be read now");
-        return;
-    }
-    w->isStill = !s.pact && memcmp(&s.time, &before.time, sizeof(s.time)) == 0;
-    age = findAge(w, &s, now);
-    if (findFault(w, &before, &s, age, text, sizeof(text)))
-        setStep(w, stepRecord, whyStops, "%s", text);
-    else if (age >= 0)
-        setStep(w, stepRecord, whyFine, "last processed %.1f s ago; SCAN %s%s%s%s", age, s.scan,
-                s.sevr ? ", alarm " : "", s.sevr ? nameAlarm(s.stat) : "",
-                readNumber(w, "DISP") > 0 ? "; DISP is 1: nobody may write" : "");
-    else
-        setStep(w, stepRecord, s.time.secPastEpoch ? whyUnknown : whyFine, "SCAN %s; %s", s.scan,
-                s.time.secPastEpoch ? "its time stamp does not tell when it processed" : "it has not processed yet");
+    setStep(w, stepRecord, verdicts[state], "%s", text);
 }
 
 /* --- subscriptions ----------------------------------------------------------------------------------------------- */
@@ -346,7 +125,7 @@ static void addSubscription(void *arg, const ebpfMonFlowClient *client, const eb
  * Else fine, and "text" is not set. */
 static whyVerdict comparePosted(why *w, const char *last, const char *band, char *text, size_t size)
 {
-    double value = readNumber(w, "VAL"), posted = readNumber(w, last), deadband = readNumber(w, band);
+    double value = ebpfMonWhyReadNumber(&w->at, "VAL"), posted = ebpfMonWhyReadNumber(&w->at, last), deadband = ebpfMonWhyReadNumber(&w->at, band);
 
     if (strcmp(w->field, "VAL") != 0 || isnan(value) || isnan(posted) || isnan(deadband) || value == posted ||
         deadband < 0 || (fabs(value - posted) > deadband && !w->isStill))
@@ -365,15 +144,16 @@ static whyVerdict comparePosted(why *w, const char *last, const char *band, char
  * (dbCommon.mlis). QSRV has one subscription for values, and one for properties. */
 static const char *describeOthers(why *w, char *text, size_t size)
 {
-    const ebpfMonRecord *r = &w->cat->rec[w->record];
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(w->cat, r->rtype, "MLIS");
+    const ebpfMonRecord *r = &w->at.cat->rec[w->at.record];
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(w->at.cat, r->rtype, "MLIS");
     unsigned count[EBPFMON_FLOW_OWNERS], all, qsrv;
     struct layoutList list;
 
     text[0] = 0;
-    all = ebpfMonSubscriptionsCountOthers(w->subs, w->iocId, w->record, count);
+    all = ebpfMonSubscriptionsCountOthers(w->subs, w->at.iocId, w->at.record, count);
     qsrv = count[ebpfMonFlowQsrv1] + count[ebpfMonFlowQsrv2];
-    if (!f || readRaw(w, f->offset, &list, sizeof(list)) || list.count < 0 || !list.first != !list.count) {
+    if (!f || !w->at.mem || ebpfMonMemRead(w->at.mem, r->addr + f->offset, &list, sizeof(list)) ||
+        list.count < 0 || !list.first != !list.count) {
         snprintf(text, size, "; others are not known");
         return text;
     }
@@ -392,14 +172,82 @@ static int hasHiddenClients(why *w)
 {
     unsigned count[EBPFMON_FLOW_OWNERS];
 
-    ebpfMonSubscriptionsCountOthers(w->subs, w->iocId, w->record, count);
+    ebpfMonSubscriptionsCountOthers(w->subs, w->at.iocId, w->at.record, count);
     return !w->monitors && count[ebpfMonFlowQsrv1] + count[ebpfMonFlowQsrv2] + count[ebpfMonFlowNobody];
 }
 
+/* A filter of a channel (dbChannel.h, chFilter), the plugin behind it (chfPlugin.c, chfFilter), and the data of "dbnd"
+ * (filters/dbnd.c), as in 7.0.8. The text of the filter tells whether they lie so. */
+struct filter {
+    struct layoutNode list, pre, post;
+    uint64_t chan, plug, functions[4], puser;
+};
+struct filterPlugin {
+    uint64_t plugin, found, puser;
+};
+struct filterDeadband {
+    int32_t mode, pad;
+    double  cval, hyst, last;
+};
+
+/* The number after the first colon that a number follows; NaN: there is none. */
+static double findNumber(const char *text)
+{
+    char *end;
+
+    for (const char *at = strchr(text, ':'); at; at = strchr(at + 1, ':')) {
+        double number = strtod(at + 1, &end);
+
+        if (end != at + 1)
+            return number;
+    }
+    return NAN;
+}
+
+/* The data of the filter "dbnd" of this channel. 0, or -1: it has none, or other filters, too; or they lie otherwise. */
+static int readDeadband(const why *w, struct filterDeadband *band)
+{
+    ebpfMonMem *mem = w->at.mem;
+    uint64_t channel = mem && w->at.cat->base->has.channels ? ebpfMonMemPtr(mem, w->sub.at + EBPFMON_EVENT_CHANNEL) : 0;
+    struct { struct layoutDbChannel head; int64_t elements; int16_t size, type, pad[2]; struct layoutList filters; } chan;
+    struct filterPlugin plugin;
+    struct filter filter;
+    char name[8] = "";
+
+    return !w->sub.at || !channel || ebpfMonMemRead(mem, channel, &chan, sizeof(chan)) || chan.filters.count != 1 ||
+           chan.head.addr.precord != w->at.cat->rec[w->at.record].addr ||
+           ebpfMonMemRead(mem, chan.filters.first, &filter, sizeof(filter)) || filter.chan != channel ||
+           ebpfMonMemStr(mem, ebpfMonMemPtr(mem, filter.plug + sizeof(struct layoutNode)), name, sizeof(name)) < 0 ||
+           strcmp(name, "dbnd") != 0 || ebpfMonMemRead(mem, filter.puser, &plugin, sizeof(plugin)) ||
+           ebpfMonMemRead(mem, plugin.puser, band, sizeof(*band)) || band->cval != findNumber(strchr(w->sub.pv, '{')) ? -1 : 0;
+}
+
+static void judgeFilter(why *w)
+{
+    const char *filters = strchr(w->sub.pv, '{');
+    struct filterDeadband band, again;
+    int isKnown = strcmp(w->field, "VAL") == 0 && readDeadband(w, &band) == 0;
+    double value = NAN;
+
+    if (isKnown) {
+        ebpfMonMemFlush(w->at.mem);
+        value = ebpfMonWhyReadNumber(&w->at, "VAL");
+        isKnown = readDeadband(w, &again) == 0 && again.last == band.last; /* else an update came in between */
+    }
+    if (!isKnown || isnan(value))
+        setStep(w, stepPost, whyUnknown, "what the filter of the channel leaves out: %s", filters);
+    else if (value != band.last && fabs(value - band.last) <= band.hyst)
+        setStep(w, stepPost, whyStops, "VAL is %.15g and was not sent: the filter of the channel, %s, lets a change of more "
+                "than %.15g through, and the last value that it did is %.15g", value, filters, band.hyst, band.last);
+    else
+        setStep(w, stepPost, whyFine, "the filter of the channel, %s, last let %.15g through", filters, band.last);
+}
+
+/* Longer than others: one line for each reason. */
 static void judgePost(why *w)
 {
     int isArchive = w->matching && !(w->sub.mask & DBE_VALUE);
-    char text[200], others[100];
+    char text[200], others[100], asg[41];
     whyVerdict posted = comparePosted(w, isArchive ? "ALST" : "MLST", isArchive ? "ADEL" : "MDEL", text, sizeof(text));
 
     if (w->known >= 0 && !w->matching && w->client[0] && hasHiddenClients(w))
@@ -411,11 +259,12 @@ static void judgePost(why *w)
         setStep(w, stepPost, whyStops, "the client has not subscribed to values, only to%s%s",
                 w->sub.mask & DBE_ALARM ? " alarms" : "", w->sub.mask & DBE_PROPERTY ? " properties" : "");
     else if (w->matching && !w->sub.isEnabled)
-        setStep(w, stepPost, whyStops, "its subscription is switched off (the client may not read, or is new)");
+        setStep(w, stepPost, whyStops, "its subscription is switched off: the client may not read (ASG %s), or is new",
+                ebpfMonWhyReadText(&w->at, "ASG", asg, sizeof(asg))[0] ? asg : "DEFAULT");
     else if (posted != whyFine)
         setStep(w, stepPost, posted, "%s", text);
     else if (w->matching && strchr(w->sub.pv, '{'))
-        setStep(w, stepPost, whyUnknown, "what the filter of the channel leaves out: %s", strchr(w->sub.pv, '{'));
+        judgeFilter(w);
     else if (w->known < 0)
         setStep(w, stepPost, whyUnknown, "%s", w->unknown);
     else if (!w->matching)
@@ -453,6 +302,12 @@ static void describeQueue(const why *w, char *text, size_t size)
                        m->unread || m->isAtLeast ? " at least" : "");
 }
 
+/* Nonzero: the client is a process of this host, and a signal or a debugger has stopped it. */
+static int isStopped(const ebpfMonFlowClient *c)
+{
+    return c->pid && ebpfMonProcStandsStill(c->pid, c->pid);
+}
+
 static void judgeQueue(why *w)
 {
     const ebpfMonFlowClient *c = &w->worst;
@@ -463,6 +318,8 @@ static void judgeQueue(why *w)
     describeQueue(w, text, sizeof(text));
     if (c->flow == ebpfMonFlowPaused && m)
         setStep(w, stepQueue, whyStops, "the client has stopped this monitor since %.0f s", secondsSince(c->since));
+    else if (c->flow == ebpfMonFlowPaused && isStopped(c))
+        setStep(w, stepQueue, whyHeldUp, "the client had asked for a pause; %s", text);
     else if (c->flow == ebpfMonFlowPaused)
         setStep(w, stepQueue, whyStops, "the client has asked for a pause since %.0f s; %s", secondsSince(c->since),
                 text);
@@ -509,8 +366,12 @@ static void judgeClient(why *w)
         setStep(w, stepClient, whyStops, "the client takes no updates since %.0f s: %s); all %u that it had room for "
                 "(queueSize, pipeline) are sent", secondsSince(c->since), who, w->sub.monitor->queueSize);
     else if (c->flow == ebpfMonFlowNotRead)
-        setStep(w, stepClient, whyStops, "the client does not read since %.0f s: %s); %u bytes have come to it%s",
-                secondsSince(c->since), who, c->unread, c->hasPeer ? "" : " at least");
+        setStep(w, stepClient, whyStops, "the client does not read since %.0f s: %s); %u bytes have come to it%s%s",
+                secondsSince(c->since), who, c->unread, c->hasPeer ? "" : " at least",
+                isStopped(c) ? "; a signal or a debugger has stopped its process" : "");
+    else if (isStopped(c))
+        setStep(w, stepClient, whyStops, "the client does not read: %s); a signal or a debugger has stopped its process",
+                who);
     else if (c->hasPeer && c->flow != ebpfMonFlowIocStopped)
         setStep(w, stepClient, whyFine, "it has read all that came: %s)", who);
     else
@@ -526,7 +387,7 @@ static void judgeWrite(why *w)
     static const whyVerdict verdicts[] = { whyUnknown, whyFine, whyUnknown, whyHeldUp, whyStops };
     ebpfMonWriteStory story;
 
-    ebpfMonWhyWrite(w->mem, w->pid, w->cat, (uint32_t)w->record, w->ioc, w->field, w->client, &story);
+    ebpfMonWhyWrite(w->at.mem, w->at.pid, w->at.cat, w->at.record, w->at.ioc, w->field, w->client, &story);
     if (story.fate == ebpfMonWriteStops && !w->client[0] && story.age > OLD_SECONDS)
         story.fate = ebpfMonWriteHolds; /* nobody has asked for it */
     setStep(w, stepWrite, verdicts[story.fate], "%s", story.text);
@@ -538,7 +399,7 @@ static void followValue(why *w)
 {
     judgeIoc(w);
     judgeRecord(w);
-    w->known = ebpfMonSubscriptionsEach(w->subs, w->iocId, w->record, addSubscription, w, w->unknown,
+    w->known = ebpfMonSubscriptionsEach(w->subs, w->at.iocId, w->at.record, addSubscription, w, w->unknown,
                                         sizeof(w->unknown));
     judgePost(w);
     for (int i = stepQueue; i <= stepClient; i++)
@@ -561,19 +422,35 @@ static void writeAnswer(const why *w, char *text, size_t size)
 
     while (first < STEPS && w->step[first].verdict != whyStops)
         first++;
+    if (first == STEPS && w->step[stepWrite].verdict == whyHeldUp) /* all other steps wait for a later one that stops */
+        first = stepWrite;
     if (first < STEPS)
         ebpfMonTextAdd(text, size, "%s: %s\n", names[first], w->step[first].text);
     else
         ebpfMonTextAdd(text, size, "nothing stops, as far as is known\n");
     for (int i = 0; i < STEPS; i++)
         ebpfMonTextAdd(text, size, "  %-12s %-14s %s\n", names[i], verdicts[w->step[i].verdict], w->step[i].text);
-    if (w->others)
-        ebpfMonTextAdd(text, size, "%u more watched IOCs have such a record\n", w->others);
+    if (w->at.others)
+        ebpfMonTextAdd(text, size, "%u more watched IOCs have such a record\n", w->at.others);
+}
+
+/* Nobody has it: whether an IOC had it that is gone, and who asks for it. */
+static void tellAbsence(const why *w, const char *record, char *text, size_t size)
+{
+    char reason[300], gone[200];
+
+    ebpfMonWhyFindUnconnected(w->pv, reason, sizeof(reason));
+    if (ebpfMonSubscriptionsFindGone(w->subs, record, gone, sizeof(gone)) == 0)
+        ebpfMonTextAdd(text, size, "IOC: %s\n", gone);
+    else
+        ebpfMonTextAdd(text, size, "no IOC that is watched has the record of %.100s%s%s\n", w->pv, reason[0] ? ": " : "",
+                       reason);
 }
 
 void ebpfMonWhyAnswer(ebpfMonSubscriptions *subs, const char *pv, const char *client, char *text, size_t size)
 {
     why *w = calloc(1, sizeof(*w));
+    char record[EBPFMON_NAME_SIZE];
 
     text[0] = 0;
     if (!w || !ebpfMonSubscriptionsGetCore(subs)) {
@@ -586,13 +463,13 @@ void ebpfMonWhyAnswer(ebpfMonSubscriptions *subs, const char *pv, const char *cl
     w->client = client ? client : "";
     if (ebpfMonSubscriptionsLook(subs))
         ebpfMonTextAdd(text, size, "Reading the clients takes long. This is of the last complete list:\n");
-    if (findRecord(w)) {
-        ebpfMonTextAdd(text, size, "no IOC that is watched has the record of %.100s\n", pv);
+    splitName(pv, record, sizeof(record), w->field, sizeof(w->field));
+    if (ebpfMonWhyPlaceFind(ebpfMonSubscriptionsGetCore(subs)->targets, record, &w->at)) {
+        tellAbsence(w, record, text, size);
     } else {
         followValue(w);
         writeAnswer(w, text, size);
-        ebpfMonMemFree(w->mem);
-        ebpfMonCatalogueRelease(w->cat);
+        ebpfMonWhyPlaceClear(&w->at);
     }
     free(w);
 }

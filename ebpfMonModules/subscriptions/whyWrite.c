@@ -5,11 +5,13 @@
 #include <string.h>
 
 #include <errSymTbl.h>
+#include <special.h>
 
 #include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
 #include "model/published.h"
+#include "subscriptions/accessRules.h"
 #include "subscriptions/whyWrite.h"
 #include "usage/iocInventory.h"
 
@@ -91,7 +93,7 @@ static void namePut(const ebpfMonPut *put, char *text, size_t size)
     char time[24] = "";
 
     epicsTimeToStrftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &put->time);
-    snprintf(text, size, "%.40s of %s by %.100s", put->val, time, put->who);
+    snprintf(text, size, "%.40s of %s by %.100s%.70s", put->val, time, put->link[0] ? "link " : put->who, put->link);
 }
 
 /* --- put-callbacks ----------------------------------------------------------------------------------------------- */
@@ -151,17 +153,23 @@ static int describeNotify(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *ca
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
 
-/* Why a put was refused, as far as the record and the server say it. */
-static void describeRefusal(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const ebpfMonPut *put,
-                            char *text, size_t size)
+/* Why a put was refused, as far as the record, access security and the server say it. */
+static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
+                            const ebpfMonPut *put, char *text, size_t size)
 {
-    char asg[41] = "", words[80] = "";
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, cat->rec[record].rtype, field);
+    char asg[41] = "", words[80] = "", rules[300] = "";
 
     readFieldText(mem, cat, record, "ASG", asg, sizeof(asg));
     if (put->result != ebpfMonPutDenied && put->status && !put->message[0])
         errSymLookup(put->status, words, sizeof(words));
     if (readFieldNumber(mem, cat, record, "DISP") > 0)
         snprintf(text, size, "DISP is 1");
+    else if (put->result == ebpfMonPutDenied && f && f->special == SPC_NOMOD)
+        snprintf(text, size, "nobody may write the field %s", field);
+    else if (put->result == ebpfMonPutDenied && mem &&
+             ebpfMonAccessRulesDescribe(mem, pid, asg, rules, sizeof(rules)) == 0)
+        snprintf(text, size, "access security does not allow it; %s", rules);
     else if (put->result == ebpfMonPutDenied)
         snprintf(text, size, "no write access by access security (ASG %s), or a field that nobody may write",
                  asg[0] ? asg : "DEFAULT");
@@ -188,9 +196,10 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
 {
     const ebpfMonPut *put = &found->put;
     double now = readFieldNumber(mem, cat, record, field);
-    char other[200], *end;
+    char other[240], *end;
     double after = put->after[0] ? strtod(put->after, &end) : put->number;
     const char *limit;
+    char omsl[40], dol[100];
 
     if (found->isOverwritten) {
         namePut(&found->next, other, sizeof(other));
@@ -199,6 +208,13 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
     }
     if (put->after[0]) {
         limit = nameLimit(mem, cat, record, put);
+        readFieldText(mem, cat, record, "OMSL", omsl, sizeof(omsl));
+        if (!limit && strcmp(field, "VAL") == 0 && strcmp(omsl, "closed_loop") == 0) {
+            readFieldText(mem, cat, record, "DOL", dol, sizeof(dol));
+            snprintf(text, size, "%s was made, and the field is %.40s afterwards: OMSL is closed_loop, so it takes its value "
+                     "from DOL (%.80s)", name, put->after, dol);
+            return ebpfMonWriteStops;
+        }
         snprintf(text, size, "%s was made, and the field is %.40s afterwards%s%s", name, put->after,
                  limit ? ": its limit is " : ": the record has changed it", limit ? limit : "");
         return ebpfMonWriteStops;
@@ -212,18 +228,18 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
     return ebpfMonWriteHolds;
 }
 
-static ebpfMonWriteFate tellPut(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
-                                const foundPuts *found, char *text, size_t size)
+static ebpfMonWriteFate tellPut(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
+                                const char *field, const foundPuts *found, char *text, size_t size)
 {
-    char name[200], refusal[120];
+    char name[240], refusal[340];
 
     namePut(&found->put, name, sizeof(name));
     switch (found->put.result) {
     case ebpfMonPutOk:
         return tellMade(mem, cat, record, field, found, name, text, size);
     case ebpfMonPutDenied: case ebpfMonPutFailed:
-        describeRefusal(mem, cat, record, &found->put, refusal, sizeof(refusal));
-        snprintf(text, size, "%s was refused: %s", name, refusal);
+        describeRefusal(mem, pid, cat, record, field, &found->put, refusal, sizeof(refusal));
+        snprintf(text, size, "%.160s was refused: %s", name, refusal);
         return ebpfMonWriteStops;
     case ebpfMonPutLost:
         snprintf(text, size, "%s came to the server, and the IOC never made it", name);
@@ -257,7 +273,7 @@ void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, ui
     if (found->isFound) {
         epicsTimeGetCurrent(&now);
         story->age = epicsTimeDiffInSeconds(&now, &found->put.time);
-        story->fate = tellPut(mem, cat, record, field, found, story->text, sizeof(story->text));
+        story->fate = tellPut(mem, pid, cat, record, field, found, story->text, sizeof(story->text));
     } else {
         story->fate = ebpfMonWriteNotSeen;
         snprintf(story->text, sizeof(story->text), "no write%s%.60s is among the last %d puts of people, or of links "

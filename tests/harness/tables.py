@@ -4,7 +4,7 @@ out.
 
 The commands that try it record the results here, in tests/results, and write the tables anew:
 
-  tools/kernels.sh, tools/clangs.sh, tools/matrix.sh, tools/capabilities.sh, tools/modules.sh
+  tools/kernels.sh, tools/clangs.sh, tools/matrix.sh, tools/capabilities.sh, tools/modules.sh, tools/whyTrial.sh
 
   python -m tests.harness.tables              writes all tables of the document from the recorded results
   python -m tests.harness.tables releases F   records what test_releases.py found first; F: its JUnit file
@@ -225,9 +225,18 @@ def put_logs():
     return text
 
 
+# --- ebpfMonWhy --------------------------------------------------------------------------------------------
+def why():
+    text = head(["fault", "first line", "is", "its neighbour", "tried"])
+    for name, row in load("why").items():
+        first = re.sub(r"T\d+:\w+:", "", row["first"]).replace("|", "\\|").replace("<", "&lt;")
+        text += line([name, first if len(first) < 150 else first[:147] + "…", row["verdict"], row["neighbour"], row["date"]])
+    return text
+
+
 # --- the document ------------------------------------------------------------------------------------------
 TABLES = {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities,
-          "modules": modules, "putLogs": put_logs}
+          "modules": modules, "putLogs": put_logs, "why": why}
 
 
 def put_in(document):

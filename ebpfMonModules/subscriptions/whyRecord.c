@@ -1,0 +1,753 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <alarm.h>
+#include <epicsThread.h>
+
+#include "common/text.h"
+#include "host/procStat.h"
+#include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
+#include "ioc/recordLinks.h"
+#include "ioc/scanLists.h"
+#include "model/published.h"
+#include "model/put.h"
+#include "module/modules.h"
+#include "subscriptions/whyRecord.h"
+#include "usage/iocInventory.h"
+
+#define AGAIN_SECONDS 0.3  /* between the two readings of the record */
+#define LATE_PERIODS  3.0  /* a periodic record that has not processed for so many periods, and … */
+#define LATE_SECONDS  2.0
+#define FAR_LATE      1.5  /* a scan thread of which the mean period is so many nominal ones, … */
+#define BUSY_PERCENT  80   /* … and that is so busy, has too much to do; else it was stopped, or hung */
+#define OLD_SECONDS   10.0 /* a Passive record that has not processed for so long, and its source has */
+#define DEPTH_MAX     3    /* sources of sources */
+#define SOURCES_MAX   60   /* that are looked at for one answer */
+
+/* A record as it was at one moment. */
+typedef struct {
+    int      isRead;
+    epicsTimeStamp time;
+    int      pact, udf, sevr, stat, tse;
+    double   disa, disv, val;
+    char     scan[40];
+} recordState;
+
+/* One answer. */
+typedef struct {
+    ebpfMonTargets *targets;
+    epicsTimeStamp now;
+    int      isStill;      /* the record that is asked for did not process between the two readings … */
+    int      isInvalid;    /* … and its alarm is INVALID */
+    unsigned sources;
+} look;
+
+/* --- which record ------------------------------------------------------------------------------------------------ */
+
+static void takeTarget(ebpfMonWhyPlace *p, ebpfMonTarget *t, const char *record)
+{
+    long index = t->gone || !t->cat ? -1 : ebpfMonCatalogueFind(t->cat, record);
+
+    if (index < 0)
+        return;
+    if (p->cat) {
+        if (!p->others++) {
+            snprintf(p->other, sizeof(p->other), "%s", t->name);
+            p->otherPid = t->pid;
+        }
+        return;
+    }
+    p->cat = ebpfMonCatalogueHold(t->cat);
+    p->record = (uint32_t)index;
+    p->iocId = t->iocId;
+    p->pid = t->pid;
+    p->isRunning = t->running;
+    snprintf(p->ioc, sizeof(p->ioc), "%s", t->name);
+}
+
+int ebpfMonWhyPlaceFind(ebpfMonTargets *targets, const char *record, ebpfMonWhyPlace *place)
+{
+    *place = (ebpfMonWhyPlace){ .iocId = 0 };
+    ebpfMonTargetsLock(targets);
+    for (int running = 1; running >= 0; running--)
+        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
+            if (!t->running == !running)
+                takeTarget(place, t, record);
+    ebpfMonTargetsUnlock(targets);
+    if (!place->cat)
+        return -1;
+    place->mem = ebpfMonMemNew(place->pid);
+    return 0;
+}
+
+void ebpfMonWhyPlaceClear(ebpfMonWhyPlace *place)
+{
+    if (place->mem)
+        ebpfMonMemFree(place->mem);
+    ebpfMonCatalogueRelease(place->cat);
+    *place = (ebpfMonWhyPlace){ .iocId = 0 };
+}
+
+/* --- its fields -------------------------------------------------------------------------------------------------- */
+
+const char *ebpfMonWhyReadText(const ebpfMonWhyPlace *p, const char *name, char *text, size_t size)
+{
+    const ebpfMonRecord *r = &p->cat->rec[p->record];
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, r->rtype, name);
+
+    text[0] = 0;
+    if (f && p->mem && ebpfMonFieldTextRead(p->mem, p->cat, r->addr, f, text, size))
+        text[0] = 0;
+    return text;
+}
+
+double ebpfMonWhyReadNumber(const ebpfMonWhyPlace *p, const char *name)
+{
+    char text[EBPFMON_FIELD_TEXT], *end;
+    double number;
+
+    ebpfMonWhyReadText(p, name, text, sizeof(text));
+    number = strtod(text, &end);
+    return end == text || *end ? NAN : number;
+}
+
+/* Fields of the type DBF_MENU have their number in memory. */
+static int readRaw(const ebpfMonWhyPlace *p, uint16_t offset, void *to, size_t size)
+{
+    return p->mem ? ebpfMonMemRead(p->mem, p->cat->rec[p->record].addr + offset, to, size) : -1;
+}
+
+static void readState(const ebpfMonWhyPlace *p, recordState *s)
+{
+    const ebpfMonCommon *c = &p->cat->common;
+    uint16_t sevr, stat;
+    uint8_t pact;
+    int16_t tse;
+
+    *s = (recordState){ .isRead = 0 };
+    if (p->mem)
+        ebpfMonMemFlush(p->mem);
+    if (readRaw(p, c->time, &s->time, sizeof(s->time)) || readRaw(p, c->pact, &pact, sizeof(pact)) ||
+        readRaw(p, c->sevr, &sevr, sizeof(sevr)) || readRaw(p, c->stat, &stat, sizeof(stat)) ||
+        readRaw(p, c->tse, &tse, sizeof(tse)))
+        return;
+    s->isRead = 1;
+    s->pact = pact;
+    s->sevr = sevr;
+    s->stat = stat;
+    s->tse = tse;
+    s->disa = ebpfMonWhyReadNumber(p, "DISA");
+    s->disv = ebpfMonWhyReadNumber(p, "DISV");
+    s->udf = ebpfMonWhyReadNumber(p, "UDF") > 0;
+    s->val = ebpfMonWhyReadNumber(p, "VAL");
+    ebpfMonWhyReadText(p, "SCAN", s->scan, sizeof(s->scan));
+}
+
+static int isSameTime(const recordState *a, const recordState *b)
+{
+    return memcmp(&a->time, &b->time, sizeof(a->time)) == 0;
+}
+
+/* Seconds since the time stamp; less than 0: it has none, or does not show each processing (ioc/catalogue.h). */
+static double findAge(const ebpfMonWhyPlace *p, const recordState *s, epicsTimeStamp now)
+{
+    const ebpfMonRecord *r = &p->cat->rec[p->record];
+    int stamps = p->cat->rtype[r->rtype].stamps;
+
+    if (!s->time.secPastEpoch || s->tse || (r->flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED)) ||
+        (stamps != EBPFMON_STAMPS_BASE && stamps != EBPFMON_STAMPS_SEEN))
+        return -1;
+    return epicsTimeDiffInSeconds(&now, &s->time);
+}
+
+/* --- what others have published ---------------------------------------------------------------------------------- */
+
+/* A cell of a table of another module, under the lock of the published values. NULL: there is no such module or row. */
+static const void *getCell(const ebpfMonPublished *published, const char *name, unsigned index)
+{
+    const ebpfMonPv *pv = ebpfMonModulesFindPv(name);
+    const void *row = pv ? pv->row(published, index) : NULL;
+
+    return row ? (const char *)row + pv->offset : NULL;
+}
+
+/* "REC (calcout, ODLY 1000, active for at least 12 s)" in a list of such, of this record. NULL: it is not in it. */
+static const char *findInList(const char *list, const char *record)
+{
+    size_t n = strlen(record);
+
+    for (const char *at = strstr(list, record); at; at = strstr(at + 1, record))
+        if ((at == list || at[-1] == ' ') && strncmp(at + n, " (", 2) == 0)
+            return at + n + 2;
+    return NULL;
+}
+
+/* What the module waits says of an active record, without its name. 0, or -1: nothing. */
+static int findActive(const ebpfMonWhyPlace *p, char *text, size_t size)
+{
+    const char *name = ebpfMonCatalogueName(p->cat, p->record), *cause, *found, *end;
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    int status = -1;
+
+    for (unsigned i = 0; status && (cause = getCell(published, "WAIT_CAUSES", i)) != NULL; i++) {
+        if (strcmp(getCell(published, "WAIT_IOCS", i), p->ioc) != 0 || (found = findInList(cause, name)) == NULL ||
+            (end = strstr(found, "active for at least ")) == NULL)
+            continue;
+        end += strcspn(end, ",)");
+        snprintf(text, size, "%.*s", (int)(end - found), found);
+        status = 0;
+    }
+    ebpfMonPublishedUnlock();
+    return status;
+}
+
+/* Why this thread waits, as the module waits says it. 0, or -1. */
+static int findThreadCause(const char *ioc, const char *thread, char *text, size_t size)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const char *kind;
+    int status = -1;
+
+    for (unsigned i = 0; status && (kind = getCell(published, "WAIT_KINDS", i)) != NULL; i++) {
+        const char *cause = getCell(published, "WAIT_CAUSES", i), *pv = getCell(published, "WAIT_PVS", i);
+        int isOf = strcmp(pv, thread) == 0 || (strstr(cause, "deadlock") && strstr(cause, thread)); /* one row for all */
+
+        if (strcmp(kind, "thread") == 0 && isOf && strcmp(getCell(published, "WAIT_IOCS", i), ioc) == 0) {
+            ebpfMonTextCopy(text, size, cause);
+            status = 0;
+        }
+    }
+    ebpfMonPublishedUnlock();
+    return status;
+}
+
+void ebpfMonWhyFindUnconnected(const char *name, char *text, size_t size)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const char *pv;
+
+    text[0] = 0;
+    for (unsigned i = 0; !text[0] && (pv = getCell(published, "UNCONNECTED_PVS", i)) != NULL; i++)
+        if (strcmp(pv, name) == 0)
+            ebpfMonTextCopy(text, size, getCell(published, "UNCONNECTED_REASONS", i));
+    ebpfMonPublishedUnlock();
+}
+
+/* How often scanOnce has dropped a record in this IOC; 0: never, or not known. */
+static double findOverflows(const char *ioc)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    const char *name;
+    double found = 0;
+
+    for (unsigned i = 0; (name = getCell(published, "QUEUE_NAMES", i)) != NULL; i++)
+        if (strcmp(name, "scanOnce") == 0 && strcmp(getCell(published, "QUEUE_IOCS", i), ioc) == 0)
+            memcpy(&found, getCell(published, "QUEUE_OVERFLOW_CNTS", i), sizeof(found));
+    ebpfMonPublishedUnlock();
+    return found > 0 ? found : 0;
+}
+
+/* --- threads ----------------------------------------------------------------------------------------------------- */
+
+/* A line of HANG_STACKS. 0, or -1: there are not so many. */
+static int copyHangLine(unsigned index, char line[EBPFMON_HANG_LINE])
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    int isThere = index < published->health.hangLines;
+
+    if (isThere)
+        memcpy(line, published->health.hangLine[index], EBPFMON_HANG_LINE);
+    ebpfMonPublishedUnlock();
+    return isThere ? 0 : -1;
+}
+
+/* The hang of a thread that holds the lock set of the record, or that scans it ("scan": its field SCAN). 0, or -1: there
+ * is none. */
+static int findHang(const ebpfMonWhyPlace *p, const char *scan, char *text, size_t size)
+{
+    char begin[EBPFMON_IOCNAME_SIZE + 40], line[EBPFMON_HANG_LINE], record[EBPFMON_NAME_SIZE], thread[40], wanted[48];
+    char cause[400];
+    const char *name, *rest;
+    long other;
+
+    snprintf(begin, sizeof(begin), "IOC %s (pid %d): thread ", p->ioc, (int)p->pid);
+    snprintf(wanted, sizeof(wanted), "scan-%g", scan ? strtod(scan, NULL) : 0);
+    for (unsigned i = 0; copyHangLine(i, line) == 0; i++) {
+        if (strncmp(line, begin, strlen(begin)) != 0)
+            continue;
+        rest = line + strlen(begin);
+        snprintf(thread, sizeof(thread), "%.*s", (int)strcspn(rest, " "), rest);
+        name = strstr(rest, " in record ");
+        name = name ? name + strlen(" in record ") : "";
+        snprintf(record, sizeof(record), "%.*s", (int)strcspn(name, ", "), name);
+        other = ebpfMonCatalogueFind(p->cat, record);
+        if (scan ? strcmp(thread, wanted) != 0 :
+                   other < 0 || (other != p->record && !ebpfMonLockSetsHasBoth(p->mem, p->cat, (uint32_t)other, p->record)))
+            continue;
+        if (findThreadCause(p->ioc, thread, cause, sizeof(cause)) == 0)
+            snprintf(text, size, "thread %s in record %s: %.300s", thread, record, cause);
+        else
+            ebpfMonTextCopy(text, size, line + strlen(begin) - strlen("thread "));
+        return 0;
+    }
+    return -1;
+}
+
+/* Nonzero: it is in a periodic scan list, and scanning is paused. */
+static int isPaused(const ebpfMonWhyPlace *p, double period)
+{
+    uint64_t list = ebpfMonScanListFind(p->pid, p->cat->rec[p->record].addr, p->cat->common.spvt, period);
+
+    return list && ebpfMonScanListCount(p->pid, list) == 0;
+}
+
+/* How long the thread takes that scans it, and what takes most of it. 0, or -1: it is not late, or not known. */
+static int findLateThread(const ebpfMonWhyPlace *p, const char *scan, double period, char *text, size_t size)
+{
+    const ebpfMonPublished *published = ebpfMonPublishedLock();
+    int status = -1;
+
+    for (unsigned i = 0; status && i < published->health.scans; i++) {
+        const ebpfMonScanRow *r = &published->health.scan[i];
+
+        if (strcmp(r->ioc, p->ioc) != 0 || strcmp(r->name, scan) != 0 || !(r->period > FAR_LATE * period) ||
+            !(r->busy > BUSY_PERCENT))
+            continue;
+        snprintf(text, size, "its thread takes %.3g s for a period%s%s", r->period,
+                 r->topRoot[0] ? "; most of it takes " : "", r->topRoot);
+        status = 0;
+    }
+    ebpfMonPublishedUnlock();
+    return status;
+}
+
+static int findLate(const ebpfMonWhyPlace *p, const recordState *s, double age, char *text, size_t size)
+{
+    double period = strtod(s->scan, NULL);
+    char why[480], since[40] = "it has never processed";
+
+    if (age >= 0)
+        snprintf(since, sizeof(since), "it has not processed for %.1f s", age);
+    if (period <= 0 || (age < 0 && s->time.secPastEpoch))
+        return 0;
+    if (isPaused(p, period))
+        snprintf(text, size, "SCAN is %s, and the scans of this IOC are paused (iocPause)", s->scan);
+    else if (age >= 0 && (age <= LATE_PERIODS * period || age <= LATE_SECONDS))
+        return 0;
+    else if (findHang(p, s->scan, why, sizeof(why)) == 0)
+        snprintf(text, size, "SCAN is %s, and its thread hangs, so %s: %s", s->scan, since, why);
+    else if (age < 0)
+        return 0;
+    else if (findLateThread(p, s->scan, period, why, sizeof(why)) == 0)
+        snprintf(text, size, "SCAN is %s, but %s: %s", s->scan, since, why);
+    else
+        snprintf(text, size, "SCAN is %s, but %s", s->scan, since);
+    return 1;
+}
+
+/* --- its own faults ---------------------------------------------------------------------------------------------- */
+
+static const char *nameAlarm(int stat)
+{
+    return stat >= 0 && stat < ALARM_NSTATUS ? epicsAlarmConditionStrings[stat] : "?";
+}
+
+/* Nonzero: its value is not that of its source, so what follows is of an old value. */
+static int isSourceBad(const recordState *s)
+{
+    switch (s->sevr < INVALID_ALARM ? NO_ALARM : s->stat) {
+    case READ_ALARM: case COMM_ALARM: case TIMEOUT_ALARM: case LINK_ALARM: case CALC_ALARM: case SCAN_ALARM:
+    case HW_LIMIT_ALARM: case UDF_ALARM: case DISABLE_ALARM: case BAD_SUB_ALARM:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *text, size_t size);
+static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size);
+
+/* What keeps the record from its value: "text" is set. 0: nothing that is known. "depth": 0: it is the one that is
+ * asked for; else a source. */
+static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size)
+{
+    double age = findAge(p, s, l->now);
+    char why[480];
+
+    if (findHang(p, NULL, why, sizeof(why)) == 0)
+        snprintf(text, size, "its lock set is held: %s", why);
+    else if (!isnan(s->disa) && s->disa == s->disv)
+        snprintf(text, size, "it is disabled: DISA is %.0f, as DISV", s->disa);
+    else if (s->pact && findActive(p, why, sizeof(why)) == 0)
+        snprintf(text, size, "PACT is 1: it is processing, and has not completed (%s)", why);
+    else if (findLate(p, s, age, text, size) || findInputFault(l, p, depth, text, size) ||
+             (!depth && findLag(l, p, s, text, size)))
+        return 1;
+    else if (!s->time.secPastEpoch && s->udf && (!depth || l->isInvalid))
+        snprintf(text, size, "it has never processed and has no value: UDF is 1, SCAN is %s%s", s->scan,
+                 s->pact ? ", PACT is 1" : "");
+    else if (isSourceBad(s) && (s->stat != UDF_ALARM || !depth || l->isInvalid))
+        snprintf(text, size, "its value is not valid: alarm INVALID, %s", nameAlarm(s->stat));
+    else
+        return 0;
+    return 1;
+}
+
+/* --- its inputs -------------------------------------------------------------------------------------------------- */
+
+/* Where a caLink (dbCaPvt.h) has its link and its flag, since 3.16 and before. The link tells which it is. */
+static const struct { uint16_t link, isConnected; } caLinks[] = { { 32, 114 }, { 24, 82 } };
+
+/* 1, 0; -1: not known. */
+static int isConnected(const ebpfMonWhyPlace *p, uint64_t at, const ebpfMonLink *link)
+{
+    char bytes[120];
+
+    if (!link->pvt || ebpfMonMemRead(p->mem, link->pvt, bytes, sizeof(bytes)))
+        return -1;
+    for (size_t i = 0; i < sizeof(caLinks) / sizeof(caLinks[0]); i++)
+        if (ebpfMonMemNumberAt(bytes, caLinks[i].link) == at)
+            return bytes[caLinks[i].isConnected] != 0;
+    return -1;
+}
+
+/* An input of a record. */
+typedef struct {
+    const char *field;
+    char     name[100];    /* the PV to which it leads */
+    int      isCa, isCp;
+    int      isConnected;  /* as isConnected */
+    ebpfMonWhyPlace at;    /* its record; at.cat NULL: no watched IOC has it */
+} input;
+
+static void splitPv(const char *pv, char *record, size_t size)
+{
+    snprintf(record, size, "%.*s", (int)ebpfMonPutGetRecordLength(pv), pv);
+}
+
+/* 0; or -1: the field has no link to a record. The caller clears in->at. */
+static int readInput(look *l, const ebpfMonWhyPlace *p, const ebpfMonField *f, input *in)
+{
+    uint64_t at = p->cat->rec[p->record].addr + f->offset;
+    char record[EBPFMON_NAME_SIZE];
+    ebpfMonLinkEnd end;
+    ebpfMonLink link;
+    long own;
+
+    *in = (input){ .field = f->name, .isConnected = -1 };
+    if (!p->mem || ebpfMonLinkRead(p->mem, p->cat->base, at, &link) ||
+        (link.type != EBPFMON_LINK_DB && link.type != EBPFMON_LINK_CA) ||
+        ebpfMonMemStr(p->mem, link.pvname, in->name, sizeof(in->name)) < 0)
+        return -1;
+    ebpfMonTextClean(in->name, sizeof(in->name));
+    in->isCa = link.type == EBPFMON_LINK_CA;
+    in->isCp = in->isCa && (link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP));
+    if (in->isCa)
+        in->isConnected = isConnected(p, at, &link);
+    splitPv(in->name, record, sizeof(record));
+    own = in->isCa ? ebpfMonCatalogueFind(p->cat, record) :
+          ebpfMonLinkFindEnd(p->mem, p->cat, p->cat->rec[p->record].addr, &link, &end) ? -1 : (long)end.rec;
+    if (own < 0 && in->isCa)
+        ebpfMonWhyPlaceFind(l->targets, record, &in->at);
+    if (own < 0)
+        return 0;
+    in->at = *p;
+    in->at.record = (uint32_t)own;
+    in->at.cat = ebpfMonCatalogueHold(p->cat);
+    in->at.mem = ebpfMonMemNew(p->pid);
+    return 0;
+}
+
+/* "its input INP is SRC: it is disabled …" */
+static int judgeInput(look *l, const input *in, int depth, char *text, size_t size)
+{
+    char why[480];
+    recordState s;
+
+    snprintf(text, size, "its input %s is %s", in->field, in->name);
+    if (in->at.cat && ebpfMonProcStandsStill(in->at.pid, in->at.pid)) {
+        ebpfMonTextAdd(text, size, ": IOC %s (pid %d) stands still: a signal or a debugger has stopped its process",
+                       in->at.ioc, (int)in->at.pid);
+        return 1;
+    }
+    if (in->isConnected == 0) {
+        ebpfMonWhyFindUnconnected(in->name, why, sizeof(why));
+        ebpfMonTextAdd(text, size, ", which is not connected%s%s", why[0] ? ": " : "", why);
+        return 1;
+    }
+    if (!in->at.cat || (readState(&in->at, &s), !s.isRead) || !findFault(l, &in->at, &s, depth + 1, why, sizeof(why)))
+        return 0;
+    ebpfMonTextAdd(text, size, ": %s", why);
+    return 1;
+}
+
+/* Nonzero: the record takes its value from this field now. */
+static int isInput(const ebpfMonWhyPlace *p, const ebpfMonField *f)
+{
+    char text[40];
+    int isSimulated = ebpfMonWhyReadText(p, "SIMM", text, sizeof(text))[0] && strcmp(text, "NO") != 0;
+
+    if (f->type != ebpfMonDbfInlink)
+        return 0;
+    if (strcmp(f->name, "SIOL") == 0)
+        return isSimulated;
+    if (strcmp(f->name, "DOL") == 0)
+        return strcmp(ebpfMonWhyReadText(p, "OMSL", text, sizeof(text)), "closed_loop") == 0;
+    return strncmp(f->name, "INP", 3) == 0 && !isSimulated;
+}
+
+static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *text, size_t size)
+{
+    const ebpfMonRecType *type = &p->cat->rtype[p->cat->rec[p->record].rtype];
+    int isFound = 0;
+
+    for (uint32_t i = 0; depth < DEPTH_MAX && !isFound && i < type->fieldCount; i++) {
+        const ebpfMonField *f = &p->cat->field[type->firstField + i];
+        input in;
+
+        if (!isInput(p, f) || l->sources >= SOURCES_MAX || readInput(l, p, f, &in))
+            continue;
+        l->sources++;
+        isFound = judgeInput(l, &in, depth, text, size);
+        ebpfMonWhyPlaceClear(&in.at);
+    }
+    return isFound;
+}
+
+/* --- a record that runs, and is not what it seems ------------------------------------------------------------------ */
+
+/* The value that the record would have from this source; NaN: not known, because it converts it. */
+static double convertInput(const ebpfMonWhyPlace *p, double source)
+{
+    const char *type = p->cat->rtype[p->cat->rec[p->record].rtype].name;
+    char dtyp[48];
+
+    if (strcmp(ebpfMonWhyReadText(p, "DTYP", dtyp, sizeof(dtyp)), "Soft Channel") != 0)
+        return NAN;
+    if (strcmp(type, "longin") == 0 || strcmp(type, "int64in") == 0)
+        return trunc(source);
+    return strcmp(type, "ai") == 0 && ebpfMonWhyReadNumber(p, "SMOO") == 0 ? source : NAN;
+}
+
+/* Its source has another value, and nothing processes the record. */
+static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, p->cat->rec[p->record].rtype, "INP");
+    int isPassive = strcmp(s->scan, "Passive") == 0, isFound = 0;
+    double age = findAge(p, s, l->now), sourceAge, value;
+    recordState source;
+    input in;
+
+    if (!l->isStill || !f || !isInput(p, f) || isnan(s->val) || (!isPassive && strcmp(s->scan, "Event") != 0) ||
+        readInput(l, p, f, &in))
+        return 0;
+    if (in.at.cat && !in.name[ebpfMonPutGetRecordLength(in.name)]) {
+        readState(&in.at, &source);
+        sourceAge = findAge(&in.at, &source, l->now);
+        value = source.isRead ? convertInput(p, source.val) : NAN;
+        isFound = !isnan(value) && value != s->val && (in.isCp ? sourceAge > 1 : age > OLD_SECONDS);
+    }
+    if (isFound && in.isCp)
+        snprintf(text, size, "an update of its CP link was lost: INP is %s and %.15g since %.0f s, and it is %.15g; queue "
+                 "scanOnce of this IOC overflowed %.0f times", in.name, value, sourceAge, s->val, findOverflows(p->ioc));
+    else if (isFound)
+        snprintf(text, size, "SCAN is %s, and it has not processed for %.0f s; INP is %s and has changed: it is %.15g, "
+                 "and this record %.15g", s->scan, age, in.name, value, s->val);
+    ebpfMonWhyPlaceClear(&in.at);
+    return isFound;
+}
+
+static int findSimulation(const ebpfMonWhyPlace *p, char *text, size_t size)
+{
+    char simm[40], siol[100];
+
+    if (!ebpfMonWhyReadText(p, "SIMM", simm, sizeof(simm))[0] || strcmp(simm, "NO") == 0)
+        return 0;
+    ebpfMonWhyReadText(p, "SIOL", siol, sizeof(siol));
+    snprintf(text, size, "it is simulated: SIMM is %s, so its value is %s %.80s, not of its device", simm,
+             siol[0] ? "of SIOL" : "of SVAL", siol);
+    return 1;
+}
+
+static int findOldStamp(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text, size_t size)
+{
+    char tsel[100];
+
+    ebpfMonWhyReadText(p, "TSEL", tsel, sizeof(tsel));
+    if (isnan(s->val) || s->val == before->val || !isSameTime(s, before) || (!s->tse && !tsel[0]))
+        return 0;
+    snprintf(text, size, "its value changes, and its time stamp stands still: TSE is %d%s%s%s", s->tse,
+             s->tse == -2 ? ", the device support sets it" : s->tse > 0 ? ", the time of this event" : "",
+             tsel[0] ? "; TSEL is " : "", tsel);
+    return 1;
+}
+
+static int findHysteresis(const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size)
+{
+    const char *limit = s->stat == HIHI_ALARM ? "HIHI" : s->stat == HIGH_ALARM ? "HIGH" :
+                        s->stat == LOLO_ALARM ? "LOLO" : s->stat == LOW_ALARM ? "LOW" : NULL;
+    double at = limit ? ebpfMonWhyReadNumber(p, limit) : NAN, hyst = ebpfMonWhyReadNumber(p, "HYST");
+    int isHigh = limit && limit[0] == 'H';
+
+    if (!s->sevr || isnan(at) || !(isHigh ? s->val < at && s->val >= at - hyst : s->val > at && s->val <= at + hyst))
+        return 0;
+    snprintf(text, size, "its alarm %s stays: VAL %.15g is %s %s (%.15g), but by no more than HYST (%.15g)",
+             nameAlarm(s->stat), s->val, isHigh ? "under" : "over", limit, at, hyst);
+    return 1;
+}
+
+static int findOddity(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text, size_t size)
+{
+    double period = strtod(s->scan, NULL);
+    char why[160];
+
+    if (findSimulation(p, text, size) || findOldStamp(p, before, s, text, size) ||
+        findHysteresis(p, s, text, size))
+        return 1;
+    if (period <= 0 || findLateThread(p, s->scan, period, why, sizeof(why)))
+        return 0;
+    snprintf(text, size, "SCAN is %s, but %s", s->scan, why);
+    return 1;
+}
+
+ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPlace *p, int *isStill, char *text,
+                                    size_t size)
+{
+    look l = { .targets = targets };
+    recordState before, s;
+    double age;
+
+    readState(p, &before);
+    epicsThreadSleep(AGAIN_SECONDS);
+    readState(p, &s);
+    epicsTimeGetCurrent(&l.now);
+    *isStill = 0;
+    if (!s.isRead || !before.isRead) {
+        snprintf(text, size, "the memory of the IOC cannot be read now");
+        return ebpfMonRecordNotRead;
+    }
+    l.isInvalid = s.sevr >= INVALID_ALARM;
+    l.isStill = *isStill = !s.pact && isSameTime(&s, &before);
+    age = findAge(p, &s, l.now);
+    if (findFault(&l, p, &s, 0, text, size) || findOddity(p, &before, &s, text, size))
+        return ebpfMonRecordStops;
+    if (age >= 0) {
+        snprintf(text, size, "last processed %.1f s ago; SCAN %s%s%s%s%s", age, s.scan, s.sevr ? ", alarm " : "",
+                 s.sevr ? nameAlarm(s.stat) : "", s.pact ? "; PACT is 1" : "",
+                 ebpfMonWhyReadNumber(p, "DISP") > 0 ? "; DISP is 1: nobody may write" : "");
+        return ebpfMonRecordFine;
+    }
+    snprintf(text, size, "SCAN %s; %s", s.scan, s.time.secPastEpoch ? "its time stamp does not tell when it processed" :
+             "it has not processed yet");
+    return s.time.secPastEpoch ? ebpfMonRecordUnknown : ebpfMonRecordFine;
+}
+
+/* --- IOCs that are gone ------------------------------------------------------------------------------------------ */
+
+#define GONE_MAX     8      /* that are kept … */
+#define GONE_RECORDS 200000 /* … and their records */
+
+static ebpfMonWhyIoc *findKept(ebpfMonWhyIocs *k, uint32_t iocId)
+{
+    for (unsigned i = 0; i < k->count; i++)
+        if (k->ioc[i].iocId == iocId)
+            return &k->ioc[i];
+    return k->count < EBPFMON_WHY_IOCS ? &k->ioc[k->count++] : NULL;
+}
+
+static void dropKept(ebpfMonWhyIocs *k, unsigned index)
+{
+    ebpfMonCatalogueRelease(k->ioc[index].cat);
+    k->ioc[index] = k->ioc[--k->count];
+    k->ioc[k->count] = (ebpfMonWhyIoc){ .iocId = 0 };
+}
+
+static int isBack(const ebpfMonWhyIocs *k, const char *name)
+{
+    for (unsigned i = 0; i < k->count; i++)
+        if (k->ioc[i].isThere && strcmp(k->ioc[i].name, name) == 0)
+            return 1;
+    return 0;
+}
+
+/* How many are gone, and their records; *oldest: the one that went first. */
+static unsigned countGone(const ebpfMonWhyIocs *k, uint64_t *records, unsigned *oldest)
+{
+    unsigned gone = 0;
+
+    *records = 0;
+    for (unsigned i = 0; i < k->count; i++) {
+        if (k->ioc[i].isThere)
+            continue;
+        if (!gone++ || k->ioc[i].goneAt < k->ioc[*oldest].goneAt)
+            *oldest = i;
+        *records += k->ioc[i].cat->count;
+    }
+    return gone;
+}
+
+/* Those that are back are dropped, and the oldest ones if there are too many. */
+static void dropOld(ebpfMonWhyIocs *k)
+{
+    uint64_t records;
+    unsigned oldest = 0;
+
+    for (unsigned i = k->count; i-- > 0;)
+        if (!k->ioc[i].isThere && (!k->ioc[i].cat || isBack(k, k->ioc[i].name)))
+            dropKept(k, i);
+    while (countGone(k, &records, &oldest) > GONE_MAX || records > GONE_RECORDS)
+        dropKept(k, oldest);
+}
+
+void ebpfMonWhyIocsUpdate(ebpfMonWhyIocs *k, ebpfMonTargets *targets, uint64_t now)
+{
+    ebpfMonCatalogue *old[EBPFMON_WHY_IOCS];
+    unsigned olds = 0;
+
+    for (unsigned i = 0; i < k->count; i++)
+        k->ioc[i].isThere = 0;
+    ebpfMonTargetsLock(targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
+        ebpfMonWhyIoc *ioc = t->cat ? findKept(k, t->iocId) : NULL;
+
+        if (!ioc)
+            continue;
+        ioc->isThere = !t->gone;
+        ioc->iocId = t->iocId;
+        ioc->goneAt = now;
+        snprintf(ioc->name, sizeof(ioc->name), "%s", t->name);
+        if (ioc->cat == t->cat)
+            continue;
+        old[olds++] = ioc->cat;
+        ioc->cat = ebpfMonCatalogueHold(t->cat);
+    }
+    ebpfMonTargetsUnlock(targets);
+    for (unsigned i = 0; i < olds; i++)
+        ebpfMonCatalogueRelease(old[i]);
+    dropOld(k);
+}
+
+int ebpfMonWhyIocsFind(const ebpfMonWhyIocs *k, const char *record, char *text, size_t size)
+{
+    const ebpfMonPublished *published;
+    const ebpfMonWhyIoc *ioc = NULL;
+    char note[100] = "gone";
+
+    for (unsigned i = 0; i < k->count; i++)
+        if (k->ioc[i].cat && ebpfMonCatalogueFind(k->ioc[i].cat, record) >= 0 &&
+            (!ioc || k->ioc[i].goneAt > ioc->goneAt))
+            ioc = &k->ioc[i];
+    if (!ioc)
+        return -1;
+    published = ebpfMonPublishedLock();
+    for (unsigned i = 0; i < published->health.goneRows; i++)
+        if (strcmp(published->health.goneIoc[i].name, ioc->name) == 0)
+            snprintf(note, sizeof(note), "%s", published->health.goneIoc[i].note);
+    ebpfMonPublishedUnlock();
+    snprintf(text, size, "IOC %s had it, and is %s", ioc->name, note);
+    return 0;
+}

@@ -1,0 +1,541 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Faults that are prepared with real IOCs and clients, and what ebpfMonWhy says of each (tools/whyTrial.sh).
+
+A fault is a generator. It makes the fault, waits until the fault is there by what the IOC or the client says itself, and yields a
+question and the cause: the first line has to match it. After that the runner asks for the neighbour, and ends the generator.
+"""
+import os
+import re
+import struct
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from tests.harness import loopback, netns
+
+netns.enter_new()
+loopback.use()  # before a client library is imported
+os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
+
+from tests.harness import badlink, ca, db, paths, process, rawca, tables  # noqa: E402
+from tests.harness.far import FarIoc, there  # noqa: E402
+from tests.harness.ioc import Ioc  # noqa: E402
+from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.process import Process  # noqa: E402
+from tests.harness.wait import Late, until  # noqa: E402
+
+EVENT_ADD, EVENTS_OFF = 1, 8
+FINE = "nothing stops"
+SECONDS = 40  # for an answer; the monitor looks at clients every 10 s
+FAULTS = []
+
+
+def fault(name):
+    def add(function):
+        FAULTS.append((name, function))
+        return function
+    return add
+
+
+class Question:
+    """What is asked, and the first line that is right. "also": what is true as well, while the fault begins. "neighbour": what is
+    asked of a PV or client that is not ill; None: there is none."""
+
+    def __init__(self, pv, right, client="", neighbour=None, also=None):
+        self.pv, self.client, self.right, self.neighbour, self.also = pv, client, right, neighbour, also
+
+
+class Subscriber(rawca.RawCa):
+    """A client that has got its first value."""
+
+    def __init__(self, ioc, name, user, count=1, mask=7):
+        super().__init__(ioc.port, user, "test")
+        self.send(rawca.message(EVENT_ADD, struct.pack(">fffHH", 0, 0, 0, mask, 0), rawca.DOUBLE, count, self.sid(name), 1))
+        self.until(EVENT_ADD)
+
+    def get(self):
+        return struct.unpack(">d", self.until(EVENT_ADD)[-1].payload[:8])[0]
+
+
+def sub(name, snam, **fields):
+    return db.record("aSub", name, SNAM=snam, FTA="DOUBLE", FTVA="DOUBLE", **fields)
+
+
+TICK = db.counter("TICK", SCAN=".1 second")
+COMMON = (db.READY + TICK + "".join(db.record("ao", name, PINI="YES") for name in "AB") +
+          db.counter("DISABLED", SCAN=".1 second", DISA=1) + db.record("calcout", "STUCK", CALC="1", ODLY=1000) +
+          db.record("calc", "NEVER", CALC="1") + db.record("ai", "PASSIVE", INP="$(P)TICK", PINI="YES") +
+          db.record("ai", "SCANNED", INP="$(P)TICK", SCAN=".1 second") +
+          db.record("ai", "BROKEN", INP="NO:SUCH:PV CA", SCAN=".1 second") +
+          db.record("calc", "MS", CALC="A", INPA="$(P)BROKEN NPP MS", SCAN=".1 second") +
+          db.record("ai", "FROZEN", INP="$(P)DISABLED", SCAN=".1 second") +
+          db.record("ai", "SIMULATED", INP="$(P)A", SIMM="YES", SIOL="$(P)B", SCAN=".1 second") +
+          db.counter("STAMP", TSE=-2, SCAN=".1 second") + db.record("ao", "HYST", HIGH=10, HSV="MINOR", HYST=2, PINI="YES") +
+          db.record("ao", "BAND", MDEL=1, ADEL=1, PINI="YES") + db.record("ao", "LIMITED", DRVH=100, DRVL=-100, PINI="YES") +
+          db.record("ao", "NO", DISP=1, PINI="YES") + db.record("ao", "LOCKED", ASG="LOCKED", PINI="YES") +
+          db.record("ao", "INTERLOCK", ASG="INTERLOCK", PINI="YES") + db.record("ao", "SECRET", ASG="SECRET", PINI="YES") +
+          db.record("ao", "CLOSED", OMSL="closed_loop", DOL="$(P)A", PINI="YES") + db.record("ao", "TARGET", PINI="YES") +
+          db.record("calcout", "WRITER", CALC="VAL+1", OUT="$(P)TARGET PP", SCAN="1 second") +
+          db.record("ao", "DELAYED", FLNK="$(P)LATE") + db.record("calcout", "LATE", CALC="1", ODLY=1000) +
+          db.record("waveform", "WAVE", NELM=100000, FTVL="DOUBLE", SCAN=".1 second"))
+RULES = """ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) }
+ASG(LOCKED) { RULE(1, READ) }
+ASG(SECRET) { RULE(1, NONE) }
+ASG(INTERLOCK) { INPA("NO:SUCH:INTERLOCK") RULE(1, READ) RULE(1, WRITE) { CALC("A=1") } }
+"""
+HANGS = (db.READY + TICK + sub("SLEEP", "sleepFor", FLNK="$(P)AFTER") + db.counter("AFTER", SCAN=".2 second") +
+         db.counter("SAME", SCAN=".5 second") + db.counter("OTHER", SCAN="1 second"))
+
+
+class Trial:
+    def __init__(self, tmp):
+        self.tmp = tmp
+        self.made = []
+        rules = tmp / "rules.acf"
+        rules.write_text(RULES)
+        self.ioc = self.start(Ioc(tmp, COMMON, acf=rules))
+        self.monitor = Monitor(tmp, before=["var ebpfMonHangLimit 2", "var ebpfMonWaitLimit 2"])
+        self.made.append(self.monitor)
+        self.monitor.start()
+        self.watch(self.ioc)
+
+    def start(self, ioc):
+        self.made.append(ioc)
+        return ioc.start()
+
+    def watch(self, ioc):
+        self.monitor.wait_ioc(ioc)
+        return ioc
+
+    def new(self, text, **how):
+        return self.watch(self.start(Ioc(self.tmp, text, **how)))
+
+    def script(self, name, before, text):
+        """An IOC with commands before its iocInit."""
+        prefix = f"T{os.getpid()}:{name}:"
+        (self.tmp / f"{name}.db").write_text(text)
+        (self.tmp / f"{name}.cmd").write_text(f'{before}\ndbLoadRecords "{self.tmp}/{name}.db" "P={prefix}"\niocInit\n')
+        return self.watch(self.start(Ioc(self.tmp, kind="streamIoc", program=paths.BASE_BIN / "softIoc", prefix=prefix,
+                                         files=[self.tmp / f"{name}.cmd"])))
+
+    def pv(self, name):
+        return self.ioc.prefix + name
+
+    def why(self, pv, client=""):
+        lines = self.monitor.command(f'ebpfMonWhy "{pv}" "{client}"')
+        return [l for l in lines if not re.match("epics>|sevr=", l)] or [""]
+
+    def discard(self):
+        for thing in reversed(self.made):
+            thing.discard()
+
+
+# --- the record --------------------------------------------------------------------------------------------
+@fault("disabled: DISA is DISV")
+def disabled(t):
+    yield Question(t.pv("DISABLED"), r"record: it is disabled: DISA is 1", neighbour=t.pv("TICK"))
+
+
+@fault("PACT stuck")
+def stuck(t):
+    t.ioc.put("STUCK.PROC", 1, wait=False)
+    until(lambda: t.ioc.get("STUCK.PACT") == 1, 10, "PACT")
+    time.sleep(10)  # only then it is a fault
+    yield Question(t.pv("STUCK"), r"record: PACT is 1.*ODLY 1000", neighbour=t.pv("A"))
+
+
+@fault("never processed, SCAN Passive, UDF")
+def never(t):
+    yield Question(t.pv("NEVER"), r"record: it has never processed and has no value: UDF is 1, SCAN is Passive", neighbour=t.pv("A"))
+
+
+@fault("SCAN Passive, its source goes on")
+def passive(t):
+    before = t.ioc.get("PASSIVE")
+    until(lambda: t.ioc.get("TICK") > before + 50, 30, "TICK goes on")
+    yield Question(t.pv("PASSIVE"), rf"record: SCAN is Passive, and it has not processed for .*INP.* {t.pv('TICK')} ", neighbour=t.pv("SCANNED"))
+
+
+@fault("source disconnected: in no IOC")
+def disconnected(t):
+    yield Question(t.pv("BROKEN"), r"record: .*INP.*NO:SUCH:PV.*not connected", neighbour=t.pv("SCANNED"))
+
+
+@fault("source INVALID, link with MS")
+def invalid(t):
+    yield Question(t.pv("MS"), rf"record: .*INPA.*{t.pv('BROKEN')}.*NO:SUCH:PV.*not connected", neighbour=t.pv("SCANNED"))
+
+
+@fault("source disabled")
+def frozen(t):
+    yield Question(t.pv("FROZEN"), rf"record: .*INP.*{t.pv('DISABLED')}.*disabled", neighbour=t.pv("SCANNED"))
+
+
+def linked(t, mask):
+    other = t.new(db.READY + TICK)
+    ioc = t.new(db.READY + db.record("ai", "FAR", INP=f"{other.prefix}TICK {mask}", SCAN=".1 second" if mask == "CA" else "Passive") + TICK)
+    until(lambda: ioc.get("FAR") > 0 and ioc.get("FAR.SEVR") == 0, 30, "the link is connected")
+    return other, ioc
+
+
+@fault("source's IOC stopped (SIGSTOP)")
+def source_stopped(t):
+    other, ioc = linked(t, "CA")
+    other.process.halt()
+    yield Question(ioc.prefix + "FAR", rf"record: .*INP.*{other.prefix}TICK.*IOC {other.name}.* stands still", neighbour=ioc.prefix + "TICK")
+    other.process.go_on()
+
+
+@fault("source of a CP link gone (IOC killed)")
+def source_gone(t):
+    other, ioc = linked(t, "CP")
+    other.kill()
+    until(lambda: ioc.get("FAR.SEVR") == 3, 30, "INVALID")
+    yield Question(ioc.prefix + "FAR", rf"record: .*INP.*{other.prefix}TICK.*not connected", neighbour=ioc.prefix + "TICK")
+
+
+@fault("simulated: SIMM, SIOL")
+def simulated(t):
+    yield Question(t.pv("SIMULATED"), rf"record: it is simulated: SIMM is YES.*SIOL.*{t.pv('B')}", neighbour=t.pv("SCANNED"))
+
+
+@fault("time stamp stands still: TSE -2")
+def stamp(t):
+    yield Question(t.pv("STAMP"), r"record: .*time stamp.*TSE is -2", neighbour=t.pv("TICK"))
+
+
+@fault("alarm stays by HYST")
+def hysteresis(t):
+    t.ioc.put("HYST", 11)
+    t.ioc.put("HYST", 9)
+    assert t.ioc.get("HYST.SEVR") == 1
+    yield Question(t.pv("HYST"), r"record: its alarm HIGH stays.*HYST", neighbour=t.pv("A"))
+
+
+def sleep(ioc):
+    """The thread of .5 second sleeps in SLEEP, which has processed before."""
+    ioc.put("SLEEP.SCAN", ".5 second")
+    until(lambda: all(ioc.get(name) > 0 for name in ("AFTER", "SAME", "OTHER")) and ioc.get("SLEEP.UDF") == 0, 30, "they process")
+    ioc.put("SLEEP.A", 300e6, wait=False)
+
+
+@fault("device support hangs")
+def hang(t):
+    ioc = t.new(HANGS, kind="latencyIoc")
+    sleep(ioc)
+    yield Question(ioc.prefix + "SLEEP", r"record: .*scan-0.5.* sleeps, at sleepFor", neighbour=ioc.prefix + "OTHER", also="record: (its lock set|SCAN)")
+
+
+@fault("lock set held by another record that hangs")
+def lock_held(t):
+    ioc = t.new(HANGS, kind="latencyIoc")
+    sleep(ioc)
+    yield Question(ioc.prefix + "AFTER", rf"record: its lock set is held: .*scan-0.5.*{ioc.prefix}SLEEP", neighbour=ioc.prefix + "OTHER", also="record: SCAN")
+
+
+@fault("its scan thread hangs in another record")
+def thread_hangs(t):
+    ioc = t.new(HANGS, kind="latencyIoc")
+    sleep(ioc)
+    yield Question(ioc.prefix + "SAME", r"record: SCAN is .5 second, and its thread hangs.*scan-0.5.*sleepFor", neighbour=ioc.prefix + "OTHER", also="record: SCAN")
+
+
+@fault("scan threads wait for each other (deadlock)")
+def deadlock(t):
+    ioc = t.new(db.READY + TICK + "".join(db.record("aSub", f"L{n}", SNAM="lockTwo", INAM="initLockTwo", FTA="DOUBLE", FTB="DOUBLE") for n in (0, 1)) +
+                db.counter("OTHER", SCAN="2 second"), kind="latencyIoc")
+    ioc.put("L1.A", 1)
+    ioc.put("L0.SCAN", "1 second", wait=False)
+    ioc.put("L1.SCAN", ".5 second", wait=False)
+    yield Question(ioc.prefix + "L0", r"record: its lock set is held: .*deadlock", neighbour=ioc.prefix + "OTHER", also="record: (its lock set|SCAN|it has never)")
+
+
+@fault("scanning paused (iocPause)")
+def paused(t):
+    ioc = t.new(db.READY + TICK)
+    ioc.command("iocPause")
+    yield Question(ioc.prefix + "TICK", r"(IOC|record): .*(paused|iocPause)", neighbour=t.pv("TICK"), also="record: SCAN")
+
+
+@fault("scan thread overloaded")
+def overloaded(t):
+    ioc = t.new(db.READY + TICK + sub("SLEEP", "sleepFor") + db.counter("OTHER", SCAN="1 second"), kind="latencyIoc")
+    ioc.put("SLEEP.A", 0.7e6)
+    ioc.put("SLEEP.SCAN", ".1 second", wait=False)
+    yield Question(ioc.prefix + "TICK", rf"record: SCAN is .1 second, but .*(takes|is late).*{ioc.prefix}SLEEP", neighbour=ioc.prefix + "OTHER", also="record: SCAN")
+
+
+@fault("CP update lost: queue scanOnce full")
+def lost_update(t):
+    text = db.READY + TICK + "".join(db.record("ao", f"S{i}", PINI="YES") + db.record("ai", f"T{i}", INP=f"$(P)S{i} CP") for i in range(60))
+    text += db.record("fanout", "F", SELM="All") + "".join(db.record("dfanout", f"D{k}", SELM="All", FLNK=f"$(P)D{k + 1}" if k < 5 else "", **{
+        f"OUT{c}": f"$(P)S{10 * k + i} PP" for i, c in enumerate("ABCDEFGH")}) for k in range(6))
+    ioc = t.script("once", "scanOnceSetQueueSize 2", text)
+    until(lambda: ioc.get("T0.SEVR") == 0, 30, "the links are connected")
+    lost = []
+
+    def loses():
+        value = time.time() % 1000
+        ioc.put("D0", value)
+        time.sleep(1)
+        lost[:] = [i for i in range(60) if i % 10 < 8 and ioc.get(f"T{i}") != ioc.get(f"S{i}")]
+        return lost
+
+    until(loses, 60, "a lost update")
+    fine = [i for i in range(60) if i % 10 < 8 and i not in lost]
+    yield Question(f"{ioc.prefix}T{lost[0]}", rf"record: .*INP.*{ioc.prefix}S{lost[0]} .*(CP|scanOnce)", neighbour=f"{ioc.prefix}T{fine[0]}" if fine else ioc.prefix + "TICK")
+
+
+# --- the IOC -----------------------------------------------------------------------------------------------
+@fault("IOC stopped (SIGSTOP)")
+def ioc_stopped(t):
+    ioc = t.new(db.READY + TICK)
+    ioc.process.halt()
+    yield Question(ioc.prefix + "TICK", rf"IOC: IOC {ioc.name} .* stands still", neighbour=t.pv("TICK"))
+    ioc.process.go_on()
+
+
+@fault("IOC gone")
+def ioc_gone(t):
+    ioc = t.new(db.READY + TICK)
+    ioc.kill()
+    t.monitor.wait_gone(ioc.pid)
+    yield Question(ioc.prefix + "TICK", rf"IOC: .*{ioc.name}.*gone.*signal 9", neighbour=t.pv("TICK"), also=rf"IOC: IOC {ioc.name} had it, and is gone$")
+
+
+@fault("PV in no IOC")
+def nowhere(t):
+    yield Question("NO:SUCH:PV", r"no IOC that is watched has the record", neighbour=t.pv("TICK"))
+
+
+@fault("two IOCs serve it")
+def twice(t):
+    one, two = (t.new(db.READY + db.record("ao", "DOUBLE", PINI="YES"), prefix=f"T{os.getpid()}:TWO:") for _ in range(2))
+    yield Question(one.prefix + "DOUBLE", rf"IOC: .*({one.name}.*{two.name}|{two.name}.*{one.name})", neighbour=t.pv("A"))
+
+
+# --- what is sent ------------------------------------------------------------------------------------------
+@fault("MDEL hides a change")
+def deadband(t):
+    client, neighbour = Subscriber(t.ioc, t.pv("BAND"), "reader"), Subscriber(t.ioc, t.pv("B"), "reader")
+    t.ioc.put("BAND", 10)
+    assert client.get() == 10
+    t.ioc.put("BAND", 10.5)
+    yield Question(t.pv("BAND"), r"post: VAL is 10.5 and was not posted: it is within MDEL", "reader", (t.pv("B"), "reader"))
+    client.close()
+    neighbour.close()
+
+
+@fault("a dbnd filter hides a change")
+def filtered(t):
+    t.ioc.put("A", 0)
+    client, neighbour = Subscriber(t.ioc, t.pv('A.{"dbnd":{"abs":5}}'), "filtered"), Subscriber(t.ioc, t.pv("A"), "neighbour")
+    t.ioc.put("A", 10)
+    assert client.get() == neighbour.get() == 10
+    t.ioc.put("A", 12)
+    assert neighbour.get() == 12
+    yield Question(t.pv("A"), r"post: VAL is 12 and was not sent:.*dbnd.* 10", "filtered@", (t.pv("A"), "neighbour@"))
+    client.close()
+    neighbour.close()
+
+
+@fault("subscribed to alarms only")
+def alarms(t):
+    client, neighbour = Subscriber(t.ioc, t.pv("TICK"), "alarms", mask=4), Subscriber(t.ioc, t.pv("TICK"), "neighbour")
+    yield Question(t.pv("TICK"), r"post: the client has not subscribed to values, only to alarms", "alarms@", (t.pv("TICK"), "neighbour@"))
+    client.close()
+    neighbour.close()
+
+
+@fault("may not read (ASG)")
+def secret(t):
+    client, neighbour = rawca.RawCa(t.ioc.port, "secret", "test"), Subscriber(t.ioc, t.pv("A"), "secretNeighbour")
+    client.send(rawca.message(EVENT_ADD, struct.pack(">fffHH", 0, 0, 0, 7, 0), rawca.DOUBLE, 1, client.sid(t.pv("SECRET")), 1))
+    yield Question(t.pv("SECRET"), r"post: .*may not read.*ASG SECRET", "secret@", (t.pv("A"), "secretNeighbour"))
+    client.close()
+    neighbour.close()
+
+
+@fault("client asked for a pause (EVENTS_OFF)")
+def events_off(t):
+    client, neighbour = Subscriber(t.ioc, t.pv("TICK"), "pausing"), Subscriber(t.ioc, t.pv("TICK"), "neighbour")
+    client.send(rawca.message(EVENTS_OFF))
+    yield Question(t.pv("TICK"), r"queue: the client has asked for a pause", "pausing@", (t.pv("TICK"), "neighbour@"))
+    client.close()
+    neighbour.close()
+
+
+@fault("client stopped (SIGSTOP)")
+def client_stopped(t):
+    t.ioc.put("WAVE", [1.0] * 100000)
+    client = Process([paths.BASE_BIN / "camonitor", t.pv("WAVE")], loopback.client(t.ioc.port))
+    until(lambda: client.lines, 30, "the first array")
+    client.halt()
+    yield Question(t.pv("WAVE"), rf"client: the client does not read.*pid {client.pid}.* stopped its process", str(client.pid), t.pv("TICK"))
+    client.kill()
+
+
+@fault("client in a long callback")
+def callback(t):
+    text = f"import epics, time; p = epics.PV('{t.pv('TICK')}', callback=lambda **_: time.sleep(1000)); time.sleep(1000)"
+    client = Process([sys.executable, "-c", text], loopback.client(t.ioc.port))
+    neighbour = Process([paths.BASE_BIN / "camonitor", t.pv("TICK")], loopback.client(t.ioc.port))
+    yield Question(t.pv("TICK"), r"client: the client does not read since", str(client.pid), (t.pv("TICK"), str(neighbour.pid)),
+                   also="(post: no client|queue: the client has asked for a pause)")
+    client.kill()
+    neighbour.kill()
+
+
+@fault("the network takes nothing")
+def network(t):
+    with badlink.BadLink() as link:
+        ioc = FarIoc(t.tmp, link, db=db.READY + TICK)
+        environ = loopback.environment(EPICS_CA_ADDR_LIST=f"{link.addrB}:{ioc.port}")
+        try:
+            ioc.start()
+            t.watch(ioc)
+            far, here = (there(end, [paths.BASE_BIN / "camonitor", ioc.prefix + "TICK"], environ) for end in (link.a, link.b))
+            until(lambda: far.lines and here.lines, 30, "the first values")
+            badlink.ip("-n", link.middle, "link", "set", "linkA", "down")
+            yield Question(ioc.prefix + "TICK", r"network: nothing is acknowledged since", link.addrA + ":", (ioc.prefix + "TICK", link.addrB + ":"),
+                           also="post: no client")
+        finally:
+            ioc.discard()
+
+
+# --- writes ------------------------------------------------------------------------------------------------
+def write(t, name, value, user):
+    client = rawca.RawCa(t.ioc.port, user, "test")
+    client.put(t.pv(name), rawca.DOUBLE, [value], True)
+    return client
+
+
+def written(t, name, value, right, user, neighbour="B"):
+    """A put by this user; the same user has written to a neighbour, too."""
+    client = write(t, name, value, user)
+    client.put(t.pv(neighbour), rawca.DOUBLE, [value], True)
+    yield Question(t.pv(name), right, user + "@", (t.pv(neighbour), user + "@"), also="post: no client")
+    client.close()
+
+
+@fault("put refused: DISP")
+def disp(t):
+    yield from written(t, "NO", 1.0, r"write: 1 .* was refused: DISP is 1", "disp")
+
+
+@fault("put refused: ASG")
+def asg(t):
+    yield from written(t, "LOCKED", 2.0, r"write: 2 .* was refused: .*ASG LOCKED has no rule", "asg")
+
+
+@fault("put refused: rule of ASG, its INPA disconnected")
+def interlock(t):
+    yield from written(t, "INTERLOCK", 3.0, r"write: 3 .* was refused: .*ASG INTERLOCK.*INPA.*NO:SUCH:INTERLOCK", "interlock")
+
+
+@fault("put changed: DRVH")
+def limited(t):
+    yield from written(t, "LIMITED", 5000.0, r"write: 5000 .* its limit is DRVH", "limited")
+
+
+@fault("put overwritten by another client")
+def overwritten(t):
+    one = write(t, "TARGET", 6.0, "first")
+    t.ioc.put("WRITER.SCAN", "Passive")
+    one.put(t.pv("TARGET"), rawca.DOUBLE, [7.0], True)
+    two = write(t, "TARGET", 8.0, "second")
+    yield Question(t.pv("TARGET"), r"write: 7 .* overwritten: 8 .* by second@test", "first@", (t.pv("TARGET"), "second@"), also="post: no client")
+    one.close()
+    two.close()
+
+
+@fault("put overwritten by a link")
+def by_link(t):
+    t.ioc.put("WRITER.SCAN", "1 second")
+    yield from written(t, "TARGET", -9.0, rf"write: -9 .* overwritten: .*{t.pv('WRITER')}", "linked")
+
+
+@fault("put without effect: OMSL closed_loop")
+def closed(t):
+    yield from written(t, "CLOSED", 4321.0, rf"write: 4321 .*OMSL is closed_loop.*DOL.*{t.pv('A')}", "closed")
+
+
+@fault("put-callback waits for a record")
+def waits(t):
+    client = Process([paths.BASE_BIN / "caput", "-c", "-w", "300", t.pv("DELAYED"), "4"], loopback.client(t.ioc.port))
+    until(lambda: t.ioc.get("LATE.PACT") == 1, 30, "PACT")
+    yield Question(t.pv("DELAYED"), rf"write: .*put-callback waits for {t.pv('LATE')}", neighbour=t.pv("B"))
+    client.kill()
+
+
+# --- the runner --------------------------------------------------------------------------------------------
+def ask(t, q):
+    """Asks until the first line is right, at most for SECONDS. Returns the verdict, the last first line, and all that were false."""
+    wrong, line, end = [], "", time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        line = t.why(q.pv, q.client)[0]
+        if re.match(q.right, line):
+            return ("right" if not wrong else "false before"), line, wrong
+        if not line.startswith(FINE) and not (q.also and re.match(q.also, line)) and re.sub(r"\d+", "N", line) not in wrong:
+            wrong.append(re.sub(r"\d+", "N", line))
+        time.sleep(0.5)
+    return ("not known" if line.startswith(FINE) else "false"), line, wrong
+
+
+def ask_neighbour(t, neighbour):
+    pv, client = neighbour if isinstance(neighbour, tuple) else (neighbour, "")
+    line, end = "", time.monotonic() + SECONDS
+    while time.monotonic() < end:
+        line = t.why(pv, client)[0]
+        if line.startswith(FINE):
+            return ""
+        time.sleep(0.5)
+    return line
+
+
+def run(t, name, function):
+    steps = function(t)
+    try:
+        q = next(steps)
+        verdict, line, wrong = ask(t, q)
+        neighbour = ask_neighbour(t, q.neighbour) if q.neighbour else ""
+        if verdict != "right" or neighbour:
+            print("    " + "\n    ".join([*t.why(q.pv, q.client), *(f"false: {w}" for w in wrong)]))
+        for _ in steps:
+            raise AssertionError(f"{name} has two questions")
+    except (Late, AssertionError) as e:
+        verdict, line, neighbour = "not prepared", str(e).splitlines()[0] if str(e) else "", ""
+    print(f"{verdict:13} {name}: {line}" + (f"\n              NEIGHBOUR: {neighbour}" if neighbour else ""), flush=True)
+    return {"first": line, "verdict": verdict, "neighbour": neighbour or "fine", "date": tables.today()}
+
+
+def main(words):
+    chosen = [(n, f) for n, f in FAULTS if not words or any(w in n or w == f.__name__ for w in words)]
+    found = {}
+    repeater = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
+    with tempfile.TemporaryDirectory() as tmp:
+        t = Trial(Path(tmp))
+        own = len(t.made)
+        try:
+            for name, function in chosen:
+                found[name] = run(t, name, function)
+                while len(t.made) > own:
+                    t.made.pop().discard()
+        finally:
+            t.discard()
+            ca.forget()
+            repeater.kill()
+            for left in list(process.alive):
+                left.kill()
+    right = sum(f["verdict"] == "right" for f in found.values())
+    false = sum(f["verdict"].startswith("false") for f in found.values())
+    ill = sum(f["neighbour"] != "fine" for f in found.values())
+    print(f"{right} of {len(found)} right, {false} false, {ill} neighbours that are not ill were called ill")
+    if not words:
+        tables.record("why", found)
+    return 0 if right >= len(found) - 2 and not false and not ill else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

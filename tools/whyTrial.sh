@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Prepares faults with real IOCs and clients, asks ebpfMonWhy, and compares its first line with the cause. Each fault has
+# a neighbour that is not ill. Writes tests/results/why.json and the table of documentation/develop/tried.md if all were
+# tried. Some seven minutes. Run make first; as root.
+#
+#   tools/whyTrial.sh [FAULT...]    only faults whose name has one of these words
+set -eu
+case ${1-} in -*) sed -n '3,7s/^# \{0,1\}//p' "$0"; exit 2;; esac
+top=$(cd "$(dirname "$0")/.." && pwd)
+EPICS_BASE=$("$top/tools/epicsBase.sh")
+export EPICS_BASE
+python=$("$top/tools/venv.sh")
+export PYTHONPYCACHEPREFIX="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/pycache" # not into the tree
+unset PYTHONDONTWRITEBYTECODE
+cd "$top"
+exec "$python" -m tests.faults.whyTrial "$@"
