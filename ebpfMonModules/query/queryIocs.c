@@ -372,6 +372,15 @@ unsigned ebpfMonQueryIocsCountFiles(const ebpfMonQueryIocs *q)
     return files;
 }
 
+unsigned ebpfMonQueryIocsCountLow(const ebpfMonQueryIocs *q)
+{
+    unsigned low = 0;
+
+    for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc; ioc = ioc->next)
+        low += ioc->isOn && ioc->level < ebpfMonLevelChains;
+    return low;
+}
+
 static void listQueryIocsPayers(const ebpfMonQueryIocs *q, ebpfMonQueryPayerFn each, void *arg)
 {
     for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(q->iocs); ioc; ioc = ioc->next) {

@@ -32,6 +32,10 @@ unsigned ebpfMonQueryIocsCount(const ebpfMonQueryIocs *iocs, double *stepped);
 /* How many files of an IOC have the function that the query names; 0: it names a pattern. The largest of all IOCs. */
 unsigned ebpfMonQueryIocsCountFiles(const ebpfMonQueryIocs *iocs);
 
+/* How many IOCs are below level chains, so that roots are not known there, nor the put to which an event behind dbPut
+ * belongs. */
+unsigned ebpfMonQueryIocsCountLow(const ebpfMonQueryIocs *iocs);
+
 /* The name of an IOC at which the query cannot look, and the reason. "": there is none. Valid until the next call of
  * Follow. */
 const char *ebpfMonQueryIocsGetTrouble(const ebpfMonQueryIocs *iocs);

@@ -661,6 +661,8 @@ static int readWordField(ebpfMonQueryParser *p, const ebpfMonQueryJsonValue *v, 
         field->what = fields[i].what;
         field->size = (uint8_t)fields[i].size;
         p->spec->order.needsRecord |= field->what == EBPFMON_QUERY_IN_HAND;
+        p->spec->order.needsChains |= field->what == EBPFMON_QUERY_ROOT || field->what == EBPFMON_QUERY_PUT ||
+                                      field->what == EBPFMON_QUERY_AUTHOR;
         if (field->what == EBPFMON_QUERY_FILE) {
             p->spec->order.plan.args |= 1;
             ebpfMonQueryFindFileCalls((uint64_t *)p->spec->order.plan.takesFile);

@@ -37,6 +37,7 @@ typedef struct {
     unsigned rate;      /* samples of the profile per second */
     const ebpfMonPerfEvent *event; /* for ebpfMonQueryEvent; the query looks at one of plan.sample events */
     unsigned maxKeys;
+    int      needsChains; /* nonzero: it asks for the root, the put or its author: known from level chains on */
     int      needsRecord; /* nonzero: it asks which record the thread processes, so dbProcess() is probed too */
     struct ebpfMonQueryPlan plan;
 } ebpfMonQueryOrder;

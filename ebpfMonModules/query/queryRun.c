@@ -159,10 +159,13 @@ static void describeState(const ebpfMonQueryRun *r, int isComplete, char *messag
                        "; stacks are without functions of the kernel: to read them could crash this one" : "";
     double stepped;
     unsigned iocs = ebpfMonQueryIocsCount(r->iocs, &stepped), files = ebpfMonQueryIocsCountFiles(r->iocs);
-    char several[EBPFMON_FUNCTION_NAME + 40] = "";
+    unsigned low = r->spec->order.needsChains || r->spec->perPut ? ebpfMonQueryIocsCountLow(r->iocs) : 0;
+    char several[EBPFMON_FUNCTION_NAME + 40] = "", below[80] = "";
 
     if (files > 1 && strcmp(r->spec->function.object, "*") == 0)
         snprintf(several, sizeof(several), "; %u files have %s: set \"object\"", files, r->spec->function.symbol);
+    if (low)
+        snprintf(below, sizeof(below), "; %u below level chains: no root; put, author in dbPut only", low);
 
     if (!isComplete)
         snprintf(message, size, "not all results could be read; read again at the next look");
@@ -171,7 +174,7 @@ static void describeState(const ebpfMonQueryRun *r, int isComplete, char *messag
     else if (r->spec->order.plan.hostWide)
         snprintf(message, size, "looks at all processes of this host%s", lack);
     else
-        snprintf(message, size, "looks at %u IOC%s%s%s%s", iocs, iocs == 1 ? "" : "s", several,
+        snprintf(message, size, "looks at %u IOC%s%s%s%s%s", iocs, iocs == 1 ? "" : "s", below, several,
                  stepped > 0 ? "; some probes are single-stepped and cost more" : "", lack);
 }
 

@@ -4,6 +4,7 @@
 
 #include <epicsMutex.h>
 
+#include "common/array.h"
 #include "common/hash.h"
 #include "ioc/linkTable.h"
 
@@ -19,6 +20,9 @@ struct ebpfMonLinkTable {
     epicsMutexId lock;  /* of all that follows */
     Entry   *entry;     /* open addressing */
     uint32_t size, used; /* used: deleted ones too */
+    Entry   *name;      /* by the field that is named, in no order: they are few */
+    size_t   names, nameRoom;
+    int      lacksNames; /* there was no memory */
 };
 
 ebpfMonLinkTable *ebpfMonLinkTableNew(void)
@@ -40,6 +44,7 @@ void ebpfMonLinkTableFree(ebpfMonLinkTable *table)
         return;
     epicsMutexDestroy(table->lock);
     free(table->entry);
+    free(table->name);
     free(table);
 }
 
@@ -94,22 +99,36 @@ void ebpfMonLinkTableAdd(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwne
     epicsMutexUnlock(table->lock);
 }
 
+static void addName(ebpfMonLinkTable *table, uint64_t field, ebpfMonLinkOwner owner)
+{
+    if (ebpfMonArrayGrow(&table->name, &table->nameRoom, table->names + 1, 16, sizeof(*table->name)))
+        table->lacksNames = 1;
+    else
+        table->name[table->names++] = (Entry){ field, owner };
+}
+
 /* Both under the lock. */
 static void exchangeAll(ebpfMonLinkTable *table, ebpfMonLinkTable *from)
 {
-    Entry *entry = table->entry;
-    uint32_t size = table->size, used = table->used;
+    ebpfMonLinkTable was = *table;
 
-    table->entry = from->entry;
-    table->size = from->size;
-    table->used = from->used;
-    from->entry = entry;
-    from->size = size;
-    from->used = used;
+    *table = *from;
+    *from = was;
+    from->lock = table->lock;
+    table->lock = was.lock;
 }
 
 static void replaceOne(ebpfMonLinkTable *table, uint32_t rec, const ebpfMonLinkTable *from)
 {
+    size_t kept = 0;
+
+    for (size_t i = 0; i < table->names; i++)
+        if (table->name[i].owner.rec != rec)
+            table->name[kept++] = table->name[i];
+    table->names = kept;
+    for (size_t i = 0; i < from->names; i++)
+        addName(table, from->name[i].addr, from->name[i].owner);
+    table->lacksNames |= from->lacksNames;
     for (uint32_t i = 0; i < table->size; i++)
         if (table->entry[i].addr > DELETED && table->entry[i].owner.rec == rec)
             table->entry[i].addr = DELETED;
@@ -143,6 +162,27 @@ int ebpfMonLinkTableFind(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwne
             found = 0;
         }
     }
+    epicsMutexUnlock(table->lock);
+    return found;
+}
+
+void ebpfMonLinkTableAddName(ebpfMonLinkTable *table, uint64_t field, ebpfMonLinkOwner owner)
+{
+    epicsMutexMustLock(table->lock);
+    addName(table, field, owner);
+    epicsMutexUnlock(table->lock);
+}
+
+uint32_t ebpfMonLinkTableFindNames(ebpfMonLinkTable *table, uint64_t field, ebpfMonLinkOwner *owner, uint32_t max)
+{
+    uint32_t found = 0;
+
+    epicsMutexMustLock(table->lock);
+    for (size_t i = 0; i < table->names; i++)
+        if (table->name[i].addr == field && found++ < max)
+            owner[found - 1] = table->name[i].owner;
+    if (table->lacksNames)
+        found = UINT32_MAX;
     epicsMutexUnlock(table->lock);
     return found;
 }

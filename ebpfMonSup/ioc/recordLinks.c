@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +141,61 @@ static int readNotifyLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const eb
         return 0;
     *to = (uint32_t)target;
     return 1;
+}
+
+int ebpfMonRecordLinksIsName(const ebpfMonCatalogue *cat, const ebpfMonField *f)
+{
+    const char *type = cat->rtype[f->rtype].name, *name = f->name;
+
+    if (f->type != ebpfMonDbfString)
+        return 0;
+    if (strcmp(type, "swait") == 0)
+        return strcmp(name, "OUTN") == 0;
+    if (strcmp(type, "sscan") == 0) /* P1PV … P4PV, T1PV …, A1PV, BSPV, ASPV; those that it reads are RnPV, DnnPV */
+        return strcmp(name, "BSPV") == 0 || strcmp(name, "ASPV") == 0 ||
+               (strchr("PTA", name[0]) && name[1] >= '1' && name[1] <= '9' && strcmp(name + 2, "PV") == 0);
+    /* older ones of the same library: which of their texts are for outputs is not known */
+    return strcmp(type, "wait") == 0 || strcmp(type, "scan") == 0;
+}
+
+uint64_t ebpfMonRecordLinksFindNamed(const ebpfMonCatalogue *cat, const char *text)
+{
+    char name[LINK_NAME_SIZE];
+    size_t n = strcspn(text, "."), len = 0;
+    const ebpfMonField *f;
+    long index;
+
+    if (!n || n >= sizeof(name))
+        return 0;
+    memcpy(name, text, n);
+    name[n] = 0;
+    index = ebpfMonCatalogueFind(cat, name);
+    if (index < 0)
+        return 0;
+    for (text += n + (text[n] == '.'); isalnum((unsigned char)text[len]) || text[len] == '_'; len++)
+        ;
+    snprintf(name, sizeof(name), "%.*s", len ? (int)len : 3, len ? text : "VAL");
+    f = ebpfMonCatalogueFieldNamed(cat, cat->rec[index].rtype, name);
+    return f ? cat->rec[index].addr + f->offset : 0;
+}
+
+static void readNames(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec, ebpfMonLinkTable *table)
+{
+    const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
+    char text[LINK_NAME_SIZE];
+
+    for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++) {
+        const ebpfMonField *f = &cat->field[i];
+        size_t n = f->size < sizeof(text) ? f->size : sizeof(text);
+        uint64_t named;
+
+        if (!ebpfMonRecordLinksIsName(cat, f) || !n || ebpfMonMemRead(mem, rec->addr + f->offset, text, n))
+            continue;
+        text[n - 1] = 0;
+        named = ebpfMonRecordLinksFindNamed(cat, text);
+        if (named)
+            ebpfMonLinkTableAddName(table, named, (ebpfMonLinkOwner){ .rec = (uint32_t)(rec - cat->rec), .field = i });
+    }
 }
 
 /* 1: the record that this link leads to is processed, and *to is its index; else 0. dbDbLink.c processes the target of
@@ -355,8 +412,10 @@ ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalog
         ebpfMonRecordLinksFree(links);
         return NULL;
     }
-    for (uint32_t i = 0; i < links->count; i++)
+    for (uint32_t i = 0; i < links->count; i++) {
         readRecordWhole(mem, cat, &cat->rec[links->first + i], links, &links->rec[i]);
+        readNames(mem, cat, &cat->rec[links->first + i], links->table);
+    }
     return links;
 }
 

@@ -43,6 +43,12 @@ int ebpfMonLockSetsHasBoth(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_
 
 typedef struct ebpfMonRecordLinks ebpfMonRecordLinks;
 
+/* Nonzero: the field is a text with the name of a PV to which its record writes (ioc/linkTable.h). */
+int ebpfMonRecordLinksIsName(const ebpfMonCatalogue *cat, const ebpfMonField *f);
+
+/* The address of the field that such a text names, which may have aliases and modifiers; 0: none of this IOC. */
+uint64_t ebpfMonRecordLinksFindNamed(const ebpfMonCatalogue *cat, const char *text);
+
 /* Reads the links of one record (its index), or of EBPFMON_ALL_RECORDS. Call it when iocInit has resolved them. Changes
  * nothing in the catalogue, so no lock is needed. NULL without memory, or when there is no such record. */
 ebpfMonRecordLinks *ebpfMonRecordLinksRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t index);

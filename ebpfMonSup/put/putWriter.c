@@ -7,6 +7,7 @@
 #include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
+#include "ioc/recordLinks.h"
 #include "model/put.h"
 #include "put/putWriter.h"
 #include "put/valueText.h"
@@ -161,7 +162,7 @@ static int stopsStamps(const char *type, const char *field, const ebpfMonPut *pu
 
 /*
  * Nonzero: after a put to this field, which is no link, the record may have to be counted in another way
- * (ioc/recordLinks.c). A put to an undefined mbbo or mbboDirect may define it; one to another field than VAL processes
+ * (ioc/recordLinks.c), or it writes to another PV. A put to an undefined mbbo or mbboDirect may define it; one to another field than VAL processes
  * it without a time stamp, and if nothing else makes it process, nobody counts that.
  */
 static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
@@ -169,7 +170,7 @@ static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonFiel
     static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", "SSCN", "SCAN", NULL };
     long index;
 
-    if (isOneOf(f->name, fields))
+    if (isOneOf(f->name, fields) || ebpfMonRecordLinksIsName(t->cat, f))
         return 1;
     index = ebpfMonCatalogueFindAddr(t->cat, precord);
     if (index < 0 || !(t->cat->rec[index].flags & EBPFMON_REC_UNDEFINED))
@@ -204,6 +205,8 @@ void ebpfMonLinkPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, co
 
 #define LINKS     16            /* power of two; each is a read of some 1 us for each put that follows */
 #define RECENT_NS 1500000000ull /* the records are read for 1.1 s (requests.c) */
+#define NAMED_NS  10000000000ull /* … and later, if the follower is late: then the writer is not named for a while */
+#define IOCS      8
 
 typedef struct {
     uint32_t         iocId; /* 0: none */
@@ -215,6 +218,11 @@ struct ebpfMonRecentLinks {
     unsigned   next; /* the oldest */
     uint64_t   newest;
     recentLink link[LINKS];
+    struct {
+        uint32_t iocId;
+        uint64_t at;
+    } name[IOCS];        /* the last name that was put in these IOCs (ebpfMonRecordLinksIsName) */
+    uint64_t otherName;  /* … in all others */
 };
 
 ebpfMonRecentLinks *ebpfMonRecentLinksNew(void)
@@ -241,6 +249,36 @@ void ebpfMonRecentLinksAdd(ebpfMonRecentLinks *recent, uint32_t iocId, ebpfMonLi
             return;
         }
     recent->link[recent->next++ % LINKS] = (recentLink){ .iocId = iocId, .link = link, .at = at };
+}
+
+/* The name of a PV to which a record writes was put. */
+static void addName(ebpfMonRecentLinks *recent, uint32_t iocId, uint64_t at)
+{
+    unsigned to = 0;
+
+    for (unsigned i = 0; i < IOCS; i++) {
+        if (recent->name[i].iocId == iocId) {
+            recent->name[i].at = at;
+            return;
+        }
+        if (recent->name[i].at < recent->name[to].at)
+            to = i;
+    }
+    if (recent->name[to].at > recent->otherName)
+        recent->otherName = recent->name[to].at;
+    recent->name[to].iocId = iocId;
+    recent->name[to].at = at;
+}
+
+/* Nonzero: one was put so shortly before "at" that the table may not have it yet. */
+static int hasName(const ebpfMonRecentLinks *recent, uint32_t iocId, uint64_t at)
+{
+    uint64_t last = recent->otherName;
+
+    for (unsigned i = 0; i < IOCS; i++)
+        if (recent->name[i].iocId == iocId)
+            last = recent->name[i].at;
+    return last && at < last + NAMED_NS;
 }
 
 /* Nonzero: the IOC writes through this link by that DBADDR now. */
@@ -280,6 +318,8 @@ int ebpfMonRecentLinksFind(ebpfMonRecentLinks *recent, ebpfMonTarget *t, uint64_
 }
 
 /* --- the writer of a put --- */
+
+#define NAMES 16 /* records that may have made a put; if there are more, none is named */
 
 struct ebpfMonPutWriters {
     ebpfMonPutClients       *clients;    /* these three are the caller's */
@@ -363,11 +403,66 @@ static int findDatabaseLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const 
     return 1;
 }
 
+/* 1: the text still names this field; 0: it does not; -1: it cannot be read (yet). */
+static int isNaming(ebpfMonTarget *t, ebpfMonLinkOwner owner, uint64_t field)
+{
+    char text[EBPFMON_NAME_SIZE];
+
+    if (owner.rec >= t->cat->count ||
+        ebpfMonLateReadsGetText(t->eventThread.reads, t->pid,
+                                t->cat->rec[owner.rec].addr + t->cat->field[owner.field].offset, text, sizeof(text)))
+        return -1;
+    return ebpfMonRecordLinksFindNamed(t->cat, text) == field;
+}
+
+/* The thread of recDynLink.c (modules calc and sscan) makes the puts of all swait and sscan records, as a CA client of
+ * its own IOC. Who told it to is not seen, only who may: the records whose texts name this field. */
+static void findNamingRecord(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
+                             ebpfMonPut *put)
+{
+    const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
+    uint64_t field = f ? ev->precord + f->offset : 0;
+    ebpfMonLinkOwner owner[NAMES];
+    char names[sizeof(put->cause)] = "";
+    uint32_t found, n = 0;
+    int isUnknown = 0;
+    size_t len = 0;
+
+    /* else a routine of the chain that such a put began may have made this one */
+    if (!f || !t->indexed || ev->root != ev->precord || hasName(writers->recentLinks, t->iocId, ev->head.ktime))
+        return;
+    found = ebpfMonLinkTableFindNames(t->cat->links, field, owner, NAMES);
+    if (found > NAMES)
+        return;
+    for (uint32_t i = 0; i < found; i++) {
+        int isSo = isNaming(t, owner[i], field);
+
+        isUnknown |= isSo < 0;
+        if (isSo <= 0)
+            continue;
+        owner[n++] = owner[i];
+        if (len < sizeof(names))
+            len += (size_t)snprintf(names + len, sizeof(names) - len, "%s%s.%.6s", n > 1 ? ", " : "",
+                                    ebpfMonCatalogueName(t->cat, owner[i].rec), t->cat->field[owner[i].field].name);
+    }
+    if (isUnknown)
+        return;
+    if (n == 1) {
+        setLink(t, owner[0], put);
+        put->through = ebpfMonByCaLink;
+        ebpfMonTextSet(put->linkIoc, sizeof(put->linkIoc), t->name);
+    } else if (n) {
+        snprintf(put->cause, sizeof(put->cause), "one of %u links: %.170s", n, names);
+    }
+}
+
 void ebpfMonPutWritersAddLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const ebpfMonLinkPut *change, uint64_t at)
 {
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, change->pfldDes) : NULL;
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, change->precord) : -1;
 
+    if (f && ebpfMonRecordLinksIsName(t->cat, f))
+        addName(writers->recentLinks, t->iocId, at);
     if (change->isLink && f && f->type == ebpfMonDbfOutlink && index >= 0)
         ebpfMonRecentLinksAdd(writers->recentLinks, t->iocId,
                               (ebpfMonLinkOwner){ .rec = (uint32_t)index, .field = (uint32_t)(f - t->cat->field) },
@@ -476,6 +571,8 @@ static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct 
     put->through = hasShell ? ebpfMonByShell : ebpfMonByThread;
     if (strncmp(put->thread, "dbCaLink", 8) == 0) /* dbCa.c: a CA link to a record of its own IOC */
         findCaLink(writers, ev, (uint32_t)t->pid, put);
+    else if (strcmp(put->thread, "recDynOut") == 0)
+        findNamingRecord(writers, t, ev, put);
     return put->through == ebpfMonByCaLink;
 }
 

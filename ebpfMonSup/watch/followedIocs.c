@@ -84,6 +84,7 @@ static void findTargets(ebpfMonFollowedIocs *iocs, ebpfMonTargets *targets, cons
             ioc = addIoc(iocs, t);
         if (ioc) {
             ioc->isAlive = 1;
+            ioc->level = t->level;
             ioc->isWanted = isWanted;
         }
     }

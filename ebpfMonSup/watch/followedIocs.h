@@ -15,6 +15,7 @@ typedef struct ebpfMonFollowedIoc {
     pid_t    pid;
     uint32_t iocId;
     char     name[EBPFMON_IOCNAME_SIZE];
+    ebpfMonLevel level; /* in force, at the last look */
     int      isOn;    /* its user set its probes */
     uint64_t retryAt; /* its user could not set them: "enter" is called again, not before this time (monotonic ns) */
     int      isWanted, isAlive; /* at the last look; only for this module */

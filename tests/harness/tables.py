@@ -211,7 +211,7 @@ def capabilities():
 
 # --- modules -----------------------------------------------------------------------------------------------
 def modules():
-    rows, levels = load("modules"), ("counts", "chains", "turns", "trace")
+    rows, levels = load("modules"), ("counts", "chains", "turns", "trace", "writers")
     text = head(["records of", *levels, "commit", "tried"])
     for name, row in rows.items():
         text += line([name, *(row.get(level, "–") for level in levels), row["commit"], row["date"]])

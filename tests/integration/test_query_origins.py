@@ -91,3 +91,13 @@ def test_how_often_in_each_put(ioc, monitor):
     ioc.put("KNOWN:CALLS.A", CALLS, wait=True)
     for query in "IN_PUTS", "PUTS", "EACH_PUT":
         stop(monitor, query)
+
+
+def test_level_that_is_too_low(ioc, monitor):
+    """Below level chains the put and its author are not known where the client is, and the query says so."""
+    monitor.at_level("counts", ioc)
+    start(monitor, "OF_TEST")
+    until(lambda: "1 below level chains" in monitor.text("OF_TEST_MSG"), 20, lambda: monitor.text("OF_TEST_MSG"))
+    monitor.set_filter(LEVEL="chains")
+    until(lambda: "below" not in monitor.text("OF_TEST_MSG"), 20, lambda: monitor.text("OF_TEST_MSG"))
+    stop(monitor, "OF_TEST")

@@ -3,7 +3,8 @@
 values and users? tools/modules.sh builds the IOC and runs this.
 
 caPutLog has one format for each IOC, so there are two IOCs. Both logs have all puts, without a filter for bursts. Their lines
-are compared without the time.
+are compared without the time. Records are scanned meanwhile, with passes that are timed all the time for the first half of the
+puts, and in turns for the second one.
 """
 import collections
 import json
@@ -36,6 +37,7 @@ TEXT = "".join([
     db.record("waveform", "WF", FTVL="DOUBLE", NELM="100"), db.record("lso", "LSO", SIZV="200"), db.record("ao", "NO", DISP="1"),
     db.record("ao", "DENIED", ASG="DENIED"), db.record("calcout", "LINKS", CALC="A", INPA="0", OUT="$(P)TO PP"), db.record("ao", "TO"),
     'record(ao, "$(P)NAME") { alias("$(P)ALIAS") }\n',
+    *(db.counter(f"C{i}", SCAN=".1 second", FLNK=f"$(P)D{i}") + db.counter(f"D{i}") for i in range(20)),
 ])
 
 
@@ -105,11 +107,13 @@ def start_ioc(cache, tmp, kind, port):
     return ioc.start()
 
 
-def put_all(ioc, seed):
+def put_all(ioc, seed, set_timed):
     """Makes the puts, one after the other. Returns the kinds and PVs in their order."""
     r, made = random.Random(seed), []
     clients = [rawca.RawCa(ioc.port, f"user{i}", f"host{i}") for i in range(4)]
-    for _ in range(PUTS):
+    for k in range(PUTS):
+        if k in (0, PUTS // 2):
+            set_timed(20 if k else 100)
         kind = r.choice(list(KINDS))
         pv, dbr, value = KINDS[kind]
         v = value(r)
@@ -183,7 +187,7 @@ def main(cache):
             result = {}
             for kind, ioc in iocs.items():
                 began = time.monotonic()
-                made = put_all(ioc, kind)
+                made = put_all(ioc, kind, lambda percent: monitor.set_filter(TIMED=percent))
                 settled(lambda kind=kind: (len(logs[kind].lines), (tmp / f"{kind}.log").stat().st_size), 60, quiet=8)  # a burst lasts 5 s
                 ours = [parse(line, kind == "json") for line in (tmp / f"{kind}.log").read_text(errors="replace").splitlines()]
                 ours = [o for o in ours if o[0].startswith(ioc.prefix)]

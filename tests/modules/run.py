@@ -4,10 +4,13 @@
 
 One processing is one completion: one call of recGblFwdLink for the record.
 
+Each write of a module's record is to name it: the log of puts is compared with WRITERS.
+
 Three IOCs are watched. The one with all modules is watched by chains. The other two have records of Base only, some of them
 with device support of asyn, so their passes can be watched. The driver of the last one says nothing until its device support
 sleeps (watch/typeTrial.h).
 """
+import collections
 import mmap
 import os
 import subprocess
@@ -26,6 +29,7 @@ from tests.harness.device import Device  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.passes import row  # noqa: E402
+from tests.harness.putlog import PutLog  # noqa: E402
 from tests.harness.wait import settled, until  # noqa: E402
 
 SECONDS = float(os.environ.get("EBPFMON_MODULES_SECONDS", "12"))  # of each level
@@ -40,6 +44,12 @@ LEVELS = {  # name: level, FILTER_TIMED
 }
 MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave", "STREAM": "StreamDevice",
            "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep"}
+WRITERS = {  # PV: the link that writes there
+    "CALC:T1.PROC": "CALC:SW1.OUTN", "CALC:T2": "CALC:SW2.OUTN", "CALC:T3.PROC": "CALC:SW3.OUTN", "CALC:T4": "CALC:SW4.OUTN",
+    "CALC:T5": "CALC:SC1.OUT", "CALC:T6": "CALC:SC2.OUT", "CALC:T7": "CALC:SQ.LNK1", "CALC:T8": "CALC:SQ.LNK2", "CALC:T9": "CALC:TR.OUTA",
+    "CALC:TA": "CALC:AC.OUT", "SSCAN:POS": "SSCAN:SCAN.P1PV", "SSCAN:DET.PROC": "SSCAN:SCAN.T1PV", "STD:T1": "STD:EPID.OUTL", "STD:T2": "STD:THR.OUT",
+    "MOTOR:POS": "MOTOR:M.OUT",
+}
 DBD = {"calc": ["calcSupport"], "sscan": ["sscanSupport"], "busy": ["busySupport"], "std": ["stdSupport"], "motor": ["motorSupport", "devSoftMotor"],
        "iocStats": ["devIocStats"], "autosave": ["asSupport"], "asyn": ["asyn", "drvAsynIPPort"], "StreamDevice": ["stream"], "caPutLog": ["caPutLog", "caPutJsonLog"]}
 
@@ -186,6 +196,30 @@ def try_level(monitor, all_watched, name):
     return rows
 
 
+def judge_writers(puts, prefix):
+    """By module: puts of its records, and what is wrong: another link than the record's own. One that is not named is counted."""
+    found = {}
+    for put in puts:
+        short = put["pv"].removeprefix(prefix)
+        if short not in WRITERS:
+            continue
+        m = found.setdefault(MODULES[short.split(":")[0]], {"puts": 0, "unnamed": collections.Counter(), "wrong": collections.Counter(), "rootless": collections.Counter()})
+        m["puts"] += 1
+        link = put.get("link", "").removeprefix(prefix)
+        m["unnamed"][short] += not link
+        m["wrong"][short] += link not in ("", WRITERS[short])
+        m["rootless"][short] += not put.get("root")
+    return found
+
+
+def describe_writers(m):
+    text = f'{m["puts"]:,} puts'
+    for what, words in (("unnamed", "not named"), ("wrong", "**another link**")):
+        some = [f"{pv} {n}" for pv, n in m[what].items() if n]
+        text += f'; {words}: {", ".join(some[:4])}' if some else ""
+    return text
+
+
 def try_sleep(monitor, watched):
     """The driver is silent until passes are watched, then it interrupts, and is silent again."""
     monitor.set_filter(LEVEL="counts")
@@ -211,12 +245,19 @@ def main(cache, levels):
         device = Device({"FAST?": (0.02, "FAST 1.0"), "MUTE?": (0, None)})
         iocs = [Watched(cache, tmp, "ASYN", modules(), device.port), Watched(cache, tmp, "PASS", passes("PASS"))]
         sleeper = Watched(cache, tmp, "SLEEP", passes("SLEEP"))
-        monitor = Monitor(tmp).start()
+        log = PutLog(tmp / "puts.json")
+        monitor = Monitor(tmp, before=[log.command()]).start()
         try:
+            for w in iocs:
+                monitor.wait_ioc(w.ioc)
+            begin = len(log.of(iocs[0].ioc.prefix))  # before, links were not read yet
             for level in levels:
                 for module, m in (try_sleep(monitor, sleeper) if level == "sleep" else try_level(monitor, iocs, level)).items():
                     rows.setdefault(module, {})["counts" if level == "sleep" else level] = describe(m)
                     print(f"{level:8} {module:14} {describe(m)}", m["marked"][:9], flush=True)
+            for module, m in judge_writers(log.of(iocs[0].ioc.prefix)[begin:], iocs[0].ioc.prefix).items():
+                rows.setdefault(module, {})["writers"] = describe_writers(m)
+                print(f"writers  {module:14} {describe_writers(m)}; without root", {k: v for k, v in m["rootless"].items() if v}, flush=True)
         finally:
             monitor.stop()
             for w in [*iocs, sleeper]:

@@ -40,11 +40,33 @@ static void replace(uint32_t rec, uint32_t first, uint32_t end)
     ebpfMonLinkTableFree(from);
 }
 
+/* Several texts may name one field. */
+static void testNames(void)
+{
+    ebpfMonLinkTable *from = ebpfMonLinkTableNew();
+    ebpfMonLinkOwner o[2] = { { 0, 0 } };
+
+    for (uint32_t rec = 1; rec <= 3; rec++)
+        ebpfMonLinkTableAddName(table, ADDR(1), (ebpfMonLinkOwner){ .rec = rec, .field = 7 });
+    ebpfMonLinkTableAddName(table, ADDR(2), (ebpfMonLinkOwner){ .rec = 1, .field = 8 });
+    testOk(ebpfMonLinkTableFindNames(table, ADDR(1), o, 2) == 3 && o[0].rec == 1 && o[1].rec == 2 &&
+           ebpfMonLinkTableFindNames(table, ADDR(2), o, 2) == 1 && o[0].field == 8 &&
+           ebpfMonLinkTableFindNames(table, ADDR(3), o, 2) == 0, "texts that name a field");
+    ebpfMonLinkTableAddName(from, ADDR(3), (ebpfMonLinkOwner){ .rec = 1, .field = 7 });
+    ebpfMonLinkTableReplace(table, 1, from);
+    testOk(ebpfMonLinkTableFindNames(table, ADDR(1), o, 2) == 2 && ebpfMonLinkTableFindNames(table, ADDR(2), o, 2) == 0 &&
+           ebpfMonLinkTableFindNames(table, ADDR(3), o, 2) == 1, "those of one record are read again");
+    ebpfMonLinkTableReplace(table, UINT32_MAX, from);
+    testOk(ebpfMonLinkTableFindNames(table, ADDR(3), o, 2) == 1 && ebpfMonLinkTableFindNames(table, ADDR(1), o, 2) == 0 &&
+           ebpfMonLinkTableFindNames(from, ADDR(1), o, 2) == 2, "… and those of all");
+    ebpfMonLinkTableFree(from);
+}
+
 MAIN(testLinkTable)
 {
     ebpfMonLinkOwner o;
 
-    testPlan(7);
+    testPlan(10);
     table = ebpfMonLinkTableNew();
     testOk(ebpfMonLinkTableFind(table, ADDR(1), &o) == -1, "an empty table has no links");
     for (uint32_t i = 0; i < LINKS; i++)
@@ -65,6 +87,7 @@ MAIN(testLinkTable)
     replace(UINT32_MAX, 0, 10);
     testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 0 &&
            ebpfMonLinkTableFind(table, ADDR(10), &o) == -1, "all links are replaced by others");
+    testNames();
     ebpfMonLinkTableFree(table);
     return testDone();
 }

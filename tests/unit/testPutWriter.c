@@ -274,9 +274,73 @@ static void testLinkWrite(void)
            "a step of an asynchronous record belongs to the chain that began it");
 }
 
+/* The records with the text OUTN are swait now, but for A:SEL. */
+static const ebpfMonField *makeNames(void)
+{
+    ebpfMonCatalogue *cat = fake.t->cat;
+    ebpfMonField *f = (ebpfMonField *)fakeField(FAKE_CALC, "DESC");
+
+    strcpy(cat->rtype[f->rtype].name, "swait");
+    strcpy(f->name, "OUTN");
+    cat->names = calloc(FAKE_RECORDS, sizeof(*cat->names));
+    cat->nameCount = FAKE_RECORDS;
+    for (uint32_t i = 0; i < FAKE_RECORDS; i++) {
+        cat->names[i].name = cat->rec[i].name;
+        cat->names[i].rec = i;
+    }
+    testOk1(ebpfMonCatalogueIndexNames(cat) == 0);
+    return f;
+}
+
+static void addName(unsigned rec, const ebpfMonField *f, const char *text, const ebpfMonField *named)
+{
+    snprintf(fake.rec[rec].desc, sizeof(fake.rec[rec].desc), "%s", text);
+    ebpfMonLinkTableAddName(fake.t->cat->links, fakeAddress(FAKE_AO) + named->offset,
+                            (ebpfMonLinkOwner){ .rec = rec, .field = (uint32_t)(f - fake.field) });
+}
+
+/* recDynLink.c of the modules calc and sscan */
+static void testNames(void)
+{
+    const ebpfMonField *f = makeNames(), *val = fakeField(FAKE_AO, "VAL");
+    ebpfMonLinkPut change = { .precord = fakeAddress(FAKE_CALC), .pfldDes = f->addr };
+    struct ebpfMonPutEvent ev = makeEvent("recDynOut");
+
+    testDiag("the writer is the thread that writes for all swait records");
+    ev.pfldDes = val->addr;
+    ev.root = ev.precord;
+    findWriter(&ev, NULL);
+    testOk(isSo("thread recDynOut", "in the IOC"), "no record names the PV");
+    addName(FAKE_CALC, f, "A:AO", val);
+    findWriter(&ev, NULL);
+    testOk(isSo("thread recDynOut", "CA link A:CALC.OUTN of iocA") && put.through == ebpfMonByCaLink,
+           "one record names it");
+    strcpy(ev.who.comm, "DRIVER");
+    findWriter(&ev, NULL);
+    testOk(isSo("thread DRIVER", "in the IOC"), "another thread writes");
+    strcpy(ev.who.comm, "recDynOut");
+    ev.root = fakeAddress(FAKE_SEQ);
+    findWriter(&ev, NULL);
+    testOk(put.through == ebpfMonByThread && !put.link[0], "a routine of the chain that such a put began writes");
+    ev.root = ev.precord;
+    addName(FAKE_SEQ, f, "A:AO.VAL$", val);
+    findWriter(&ev, NULL);
+    testOk(isSo("thread recDynOut", "one of 2 links: A:CALC.OUTN, A:SEQ.OUTN") && put.through == ebpfMonByThread,
+           "two records name it");
+    strcpy(fake.rec[FAKE_SEQ].desc, "A:AO.DRVH");
+    findWriter(&ev, NULL);
+    testOk(isSo("thread recDynOut", "CA link A:CALC.OUTN of iocA"), "one of them does not any more");
+    ebpfMonPutWritersAddLink(writers, fake.t, &change, AT - 1000000000);
+    findWriter(&ev, NULL);
+    testOk(isSo("thread recDynOut", "in the IOC"), "a name that was put a moment ago may not be known yet");
+    ev.head.ktime += 10000000000ull;
+    findWriter(&ev, NULL);
+    testOk(put.through == ebpfMonByCaLink, "… and is later");
+}
+
 MAIN(testPutWriter)
 {
-    testPlan(34);
+    testPlan(43);
     fakeMake();
     fake.t->eventThread.reads = NULL; /* what is needed is read at once */
     clients = fakeClientsMake(NULL);
@@ -290,6 +354,7 @@ MAIN(testPutWriter)
     testCauses();
     testCpLinks();
     testLinkWrite();
+    testNames();
     ebpfMonPutWritersFree(writers);
     ebpfMonThreadPutsFree(threadPuts);
     ebpfMonLinkWritesFree(linkWrites);
