@@ -94,8 +94,6 @@ typedef struct {
     epicsUInt32 netns;     /* inode of the network namespace in which it was seen */
     const epicsUInt8 *ip;  /* from the header of IPv4 or IPv6 on: "length" of its "sent" bytes */
     size_t length, sent;
-    const char *note;      /* lines: IOC, client and process; and each message that ends in this packet, with its PV.
-                            * Empty: none does, or nothing is known */
 } ebpfMonModulePacket;
 
 /* What modules of ebpfMon itself get from the core, besides. Their headers are not installed. */
@@ -105,6 +103,7 @@ typedef struct {
     struct ebpfMonPacketServers *packetServers; /* model/packetServers.h */
     struct ebpfMonUsage *usage;          /* usage/usage.h */
     struct ebpfMonSearch *search;        /* search/search.h */
+    const struct ebpfMonPutRoom *put;    /* put/putRoom.h */
 } ebpfMonModuleCore;
 
 /* --- values ---------------------------------------------------------------------------------------------------- */
@@ -144,8 +143,10 @@ typedef struct ebpfMonPv {
 
 /* --- the module ------------------------------------------------------------------------------------------------ */
 
-/* Functions may be NULL. None of put, trace, packet, event, iocs and second may wait for anything: the core's threads
- * call them. */
+struct ebpfMonWireEvent;
+
+/* Functions may be NULL. None of put, trace, packet, message, event, iocs and second may wait for anything: the core's
+ * threads call them. */
 typedef struct {
     const char *name;      /* for reports and messages */
     void *arg;             /* the first argument of each function */
@@ -164,6 +165,9 @@ typedef struct {
     /* A packet was read. Packet thread, without a lock: what it takes here, each packet pays. Only if it is set before
      * the monitor starts. */
     void (*packet)(void *arg, const ebpfMonModulePacket *packet);
+    /* A message was read (wire/wireEvent.h), before "packet" is told of the packet in which it ends. NULL: those that
+     * were told since the last packet end in none. Only of a module of ebpfMon itself that hears packets. */
+    void (*message)(void *arg, const struct ebpfMonWireEvent *message);
     /* An IOC started, ended or restarted, a thread hangs or goes on: a line of IOC_EVENTS. Publishing thread. */
     void (*event)(void *arg, const epicsTimeStamp *time, const char *text);
     /* IOCs started or ended, have other records, or are watched in another way; or servers that are no IOCs of EPICS

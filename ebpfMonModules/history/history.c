@@ -15,6 +15,7 @@
 #include "history/historyMinutes.h"
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
+#include "history/packetNotes.h"
 
 #define QUEUE_BYTES (16u << 20)
 #define BATCH_BYTES (1u << 20)
@@ -48,6 +49,7 @@ struct ebpfMonHistory {
     ebpfMonHistoryRuns  *runs;
     ebpfMonHistoryFreezer *freezer; /* fixed before the thread runs; NULL: off */
     ebpfMonHistoryPackets *packets; /* the same */
+    ebpfMonPacketNotes *notes;      /* the same; NULL: without packets, too */
     int      payload;               /* the same; -1: no packets */
     uint64_t retryAt, signAt;     /* monotonic ns */
     uint64_t inHand;              /* rows of the present transaction */
@@ -275,12 +277,22 @@ void ebpfMonHistoryAddPacket(void *arg, const ebpfMonModulePacket *packet)
 {
     ebpfMonHistory *h = arg;
 
-    ebpfMonHistoryPacketsAdd(h->packets, packet);
+    ebpfMonHistoryPacketsAdd(h->packets, packet, ebpfMonPacketNotesTake(h->notes));
+}
+
+void ebpfMonHistoryAddMessage(void *arg, const struct ebpfMonWireEvent *message)
+{
+    ebpfMonHistory *h = arg;
+
+    if (message)
+        ebpfMonPacketNotesAdd(h->notes, message);
+    else
+        ebpfMonPacketNotesTake(h->notes);
 }
 
 int ebpfMonHistoryKeepsPackets(const ebpfMonHistory *h)
 {
-    return h->packets != NULL;
+    return h->packets && h->notes;
 }
 
 static void addMinuteRow(void *arg, int automatic, const char *kind, const char *ioc, const char *pv, const char *value)
@@ -507,7 +519,6 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
 {
     ebpfMonHistory *h = arg;
 
-    (void)core;
     if (!h->conf.file[0])
         return 0;
     h->unixOffset = ebpfMonClockUnixOffset();
@@ -520,6 +531,8 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
     /* packets tell addresses and, in their payload, values */
     if (h->freezer && h->payload >= 0 && !h->conf.leavesOutNames)
         h->packets = ebpfMonHistoryFreezerKeepPackets(h->freezer, h->conf.leavesOutValues ? 0 : (size_t)h->payload);
+    if (h->packets && !h->notes)
+        h->notes = ebpfMonPacketNotesNew(core->put);
     if (!h->runs || !h->queue || ebpfMonSharedWorkerSet(&h->worker, ebpfMonWorkerStart("ebpfMonHistory",
                                                         epicsThreadPriorityLow, runHistory, h))) {
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory for the history\n");

@@ -54,6 +54,7 @@ int  ebpfMonHistoryStop(void *history, double seconds);
 void ebpfMonHistoryAddPut(void *history, const ebpfMonModulePut *put);
 void ebpfMonHistoryAddTrace(void *history, const ebpfMonModuleTrace *trace);
 void ebpfMonHistoryAddPacket(void *history, const ebpfMonModulePacket *packet);
+void ebpfMonHistoryAddMessage(void *history, const struct ebpfMonWireEvent *message);
 void ebpfMonHistoryAddEvent(void *history, const epicsTimeStamp *time, const char *text);
 void ebpfMonHistoryLook(void *history);
 

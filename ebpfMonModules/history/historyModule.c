@@ -42,6 +42,7 @@ static int startModule(void *arg, const ebpfMonModuleCore *core)
     int status = ebpfMonHistoryStart(arg, core);
 
     module.packet = ebpfMonHistoryKeepsPackets(history) ? ebpfMonHistoryAddPacket : NULL;
+    module.message = module.packet ? ebpfMonHistoryAddMessage : NULL;
     return status;
 }
 

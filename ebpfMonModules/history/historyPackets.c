@@ -60,11 +60,11 @@ ebpfMonHistoryPackets *ebpfMonHistoryPacketsNew(size_t bytes, size_t payload)
     return p;
 }
 
-void ebpfMonHistoryPacketsAdd(ebpfMonHistoryPackets *p, const ebpfMonModulePacket *packet)
+void ebpfMonHistoryPacketsAdd(ebpfMonHistoryPackets *p, const ebpfMonModulePacket *packet, const char *note)
 {
     entryHead head = { .time = packet->time, .netns = packet->netns, .sent = (uint32_t)packet->sent,
-                       .note = (uint32_t)strlen(packet->note) };
-    struct iovec part[] = { { &head, sizeof(head) }, { (void *)packet->ip, 0 }, { (void *)packet->note, head.note } };
+                       .note = (uint32_t)strlen(note) };
+    struct iovec part[] = { { &head, sizeof(head) }, { (void *)packet->ip, 0 }, { (void *)note, head.note } };
     ebpfMonSegment segment;
     ebpfMonPacketKind kind = ebpfMonPacketParse(packet->ip, packet->length, packet->sent, &segment);
 

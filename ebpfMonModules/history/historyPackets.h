@@ -14,8 +14,8 @@ typedef struct ebpfMonHistoryPackets ebpfMonHistoryPackets;
 /* "bytes": of memory. "payload": bytes that are kept of what TCP or UDP carries. NULL without memory. Never freed. */
 ebpfMonHistoryPackets *ebpfMonHistoryPacketsNew(size_t bytes, size_t payload);
 
-/* Packet thread. */
-void ebpfMonHistoryPacketsAdd(ebpfMonHistoryPackets *packets, const ebpfMonModulePacket *packet);
+/* "note": lines about the packet (packetNotes.h); empty: nothing is known. Packet thread. */
+void ebpfMonHistoryPacketsAdd(ebpfMonHistoryPackets *packets, const ebpfMonModulePacket *packet, const char *note);
 
 /* Writes those that are there now. "note": about all of them. The packet thread waits for no more than the copy of one
  * packet. One thread at a time. 0; -1: "why" says what is wrong, and there is no file. */

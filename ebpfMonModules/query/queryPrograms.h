@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "ebpfMonQuery.h"
-#include "probe/perfEvents.h"
+#include "query/perfEvents.h"
 #include "probe/uprobe.h"
 
 /* --- an order: what is needed to make the programs and tables of one query --- */

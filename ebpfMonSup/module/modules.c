@@ -143,19 +143,18 @@ void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace)
             module[i]->trace(module[i]->arg, trace);
 }
 
-int ebpfMonModulesWantPackets(void)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (module[i]->isStarted && module[i]->packet)
-            return 1;
-    return 0;
-}
-
 void ebpfMonModulesTellPacket(const ebpfMonModulePacket *packet)
 {
     for (unsigned i = 0; i < count; i++)
         if (module[i]->isStarted && module[i]->packet)
             module[i]->packet(module[i]->arg, packet);
+}
+
+void ebpfMonModulesTellMessage(const struct ebpfMonWireEvent *message)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->message)
+            module[i]->message(module[i]->arg, message);
 }
 
 void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text)

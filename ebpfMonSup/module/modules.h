@@ -18,6 +18,7 @@ int  ebpfMonModulesStop(double seconds);
 void ebpfMonModulesTellPut(const ebpfMonPut *put);
 void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace);
 void ebpfMonModulesTellPacket(const ebpfMonModulePacket *packet);
+void ebpfMonModulesTellMessage(const struct ebpfMonWireEvent *message);
 void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text);
 void ebpfMonModulesTellIocs(void);
 void ebpfMonModulesTellSecond(void);
@@ -31,9 +32,8 @@ const struct ebpfMonSpanSink *ebpfMonModulesGetSpans(void);
 /* The next line that a module has added for IOC_EVENTS. 0, or -1: there is none. Publishing thread. */
 int ebpfMonModulesTakeEvent(char text[EBPFMON_MODULE_EVENT + 1]);
 
-/* Nonzero: a module hears traces, or packets. */
+/* Nonzero: a module hears traces. */
 int ebpfMonModulesWantTraces(void);
-int ebpfMonModulesWantPackets(void);
 
 /* A PV of a module by its name; NULL: none has it. */
 const ebpfMonPv *ebpfMonModulesFindPv(const char *name);

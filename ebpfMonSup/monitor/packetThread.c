@@ -8,7 +8,6 @@
 #include "model/published.h"
 #include "module/modules.h"
 #include "monitor/monitor.h"
-#include "monitor/packetNotes.h"
 #include "probe/kernelEvents.h"
 #include "probe/kernelTables.h"
 #include "search/search.h"
@@ -22,7 +21,6 @@ typedef struct {
     ebpfMonMonitor      *m;
     /* only for the thread */
     ebpfMonPacketReader *reader;
-    ebpfMonPacketNotes  *notes;
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     size_t               changes;           /* changes of the targets at the last refresh */
     uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never */
@@ -71,8 +69,7 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
 
-    if (ebpfMonModulesWantPackets())
-        ebpfMonPacketNotesAdd(p->notes, ev);
+    ebpfMonModulesTellMessage(ev);
     if (ev->kind != ebpfMonWireBeacon && ebpfMonKernelIsSilent()) {
         ebpfMonKernelBreakSilence();
         ebpfMonRingReaderWake(p->m->eventThread); /* it tells others */
@@ -100,12 +97,9 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 
 static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
 {
-    ebpfMonPacketThread *p = arg;
-
-    if (ebpfMonModulesWantPackets())
-        ebpfMonModulesTellPacket(&(ebpfMonModulePacket){ .time = packet->time, .netns = netns, .ip = packet->ip,
-                                 .length = packet->len, .sent = packet->wireLen,
-                                 .note = ebpfMonPacketNotesTake(p->notes) });
+    (void)arg;
+    ebpfMonModulesTellPacket(&(ebpfMonModulePacket){ .time = packet->time, .netns = netns, .ip = packet->ip,
+                             .length = packet->len, .sent = packet->wireLen });
 }
 
 static void onCovers(void *arg, const uint32_t *netns, unsigned count)
@@ -166,7 +160,7 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
 
     ebpfMonPacketCostTick(p->m->targets, seconds);
     ebpfMonPacketReaderTick(p->reader, seconds, &values);
-    ebpfMonPacketNotesTake(p->notes); /* what it told is about no packet */
+    ebpfMonModulesTellMessage(NULL); /* what it told is about no packet */
     values.lost += ebpfMonPutJoinCountDropped(p->m->put.join);
     ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
     if (values.lost > p->lost)
@@ -296,7 +290,6 @@ static void freeThread(void *arg)
     ebpfMonPacketThread *p = arg;
 
     ebpfMonPacketReaderFree(p->reader);
-    ebpfMonPacketNotesFree(p->notes);
     free(p);
 }
 
@@ -320,8 +313,7 @@ ebpfMonRingReader *ebpfMonPacketThreadNew(ebpfMonMonitor *m, unsigned ringBytes)
     p->m = m;
     p->second = ebpfMonClockMonotonic();
     p->reader = ebpfMonPacketReaderNew(m->targets, ringBytes, &sink);
-    p->notes = ebpfMonPacketNotesNew(&m->put);
-    thread = p->reader && p->notes ? ebpfMonRingReaderNew(&calls, p) : NULL;
+    thread = p->reader ? ebpfMonRingReaderNew(&calls, p) : NULL;
     if (!thread)
         freeThread(p);
     return thread;

@@ -44,7 +44,7 @@ typedef struct {
     void               *arg;
 } ebpfMonPutRoomUses;
 
-typedef struct {
+typedef struct ebpfMonPutRoom {
     ebpfMonUserNames  *users;      /* any thread */
     ebpfMonPutClients *clients;    /* any thread, but for what its header says */
     ebpfMonLinkWrites *linkWrites; /* any thread */

@@ -46,7 +46,7 @@ typedef enum {
 typedef enum { ebpfMonWireFlowTaken, ebpfMonWireFlowStarted, ebpfMonWireFlowStopped, ebpfMonWireFlowEnded }
     ebpfMonWireFlowKind;
 
-typedef struct {
+typedef struct ebpfMonWireEvent {
     ebpfMonWireKind     kind;
     ebpfMonWireProtocol protocol;
     uint64_t time;          /* ns since 1970; of the packet that completed the message */

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/text.h"
-#include "monitor/packetNotes.h"
+#include "history/packetNotes.h"
 #include "put/valueText.h"
 
 #define CIRCUITS 1024 /* whose texts are remembered */

@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "probe/perfEvents.h"
+#include "query/perfEvents.h"
 
 #define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name
 #define HARDWARE(name) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##name

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is known of a packet, as lines of text for modules (ebpfMonModulePacket): the IOC and the client of its
- * connection, and each message that ends in it, with its PV. No values. Packet thread only; the caller holds no lock,
- * because /proc is read.
+ * What is known of a packet, as lines of text: the IOC and the client of its connection, and each message that ends in
+ * it, with its PV. No values. Packet thread only; the caller holds no lock, because /proc is read.
  */
 #ifndef EBPFMON_PACKETNOTES_H
 #define EBPFMON_PACKETNOTES_H
