@@ -12,7 +12,6 @@
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
 #include "ioc/recordLinks.h"
-#include "ioc/scanLists.h"
 #include "model/published.h"
 #include "model/put.h"
 #include "module/modules.h"

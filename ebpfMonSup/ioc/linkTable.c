@@ -99,7 +99,7 @@ void ebpfMonLinkTableAdd(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwne
     epicsMutexUnlock(table->lock);
 }
 
-static void addName(ebpfMonLinkTable *table, uint64_t field, ebpfMonLinkOwner owner)
+static void addNamed(ebpfMonLinkTable *table, uint64_t field, ebpfMonLinkOwner owner)
 {
     if (ebpfMonArrayGrow(&table->name, &table->nameRoom, table->names + 1, 16, sizeof(*table->name)))
         table->lacksNames = 1;
@@ -127,7 +127,7 @@ static void replaceOne(ebpfMonLinkTable *table, uint32_t rec, const ebpfMonLinkT
             table->name[kept++] = table->name[i];
     table->names = kept;
     for (size_t i = 0; i < from->names; i++)
-        addName(table, from->name[i].addr, from->name[i].owner);
+        addNamed(table, from->name[i].addr, from->name[i].owner);
     table->lacksNames |= from->lacksNames;
     for (uint32_t i = 0; i < table->size; i++)
         if (table->entry[i].addr > DELETED && table->entry[i].owner.rec == rec)
@@ -169,7 +169,7 @@ int ebpfMonLinkTableFind(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwne
 void ebpfMonLinkTableAddName(ebpfMonLinkTable *table, uint64_t field, ebpfMonLinkOwner owner)
 {
     epicsMutexMustLock(table->lock);
-    addName(table, field, owner);
+    addNamed(table, field, owner);
     epicsMutexUnlock(table->lock);
 }
 

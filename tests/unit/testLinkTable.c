@@ -54,10 +54,12 @@ static void testNames(void)
            ebpfMonLinkTableFindNames(table, ADDR(3), o, 2) == 0, "texts that name a field");
     ebpfMonLinkTableAddName(from, ADDR(3), (ebpfMonLinkOwner){ .rec = 1, .field = 7 });
     ebpfMonLinkTableReplace(table, 1, from);
-    testOk(ebpfMonLinkTableFindNames(table, ADDR(1), o, 2) == 2 && ebpfMonLinkTableFindNames(table, ADDR(2), o, 2) == 0 &&
+    testOk(ebpfMonLinkTableFindNames(table, ADDR(1), o, 2) == 2 &&
+           ebpfMonLinkTableFindNames(table, ADDR(2), o, 2) == 0 &&
            ebpfMonLinkTableFindNames(table, ADDR(3), o, 2) == 1, "those of one record are read again");
     ebpfMonLinkTableReplace(table, UINT32_MAX, from);
-    testOk(ebpfMonLinkTableFindNames(table, ADDR(3), o, 2) == 1 && ebpfMonLinkTableFindNames(table, ADDR(1), o, 2) == 0 &&
+    testOk(ebpfMonLinkTableFindNames(table, ADDR(3), o, 2) == 1 &&
+           ebpfMonLinkTableFindNames(table, ADDR(1), o, 2) == 0 &&
            ebpfMonLinkTableFindNames(from, ADDR(1), o, 2) == 2, "… and those of all");
     ebpfMonLinkTableFree(from);
 }
