@@ -271,6 +271,9 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     }
     if (put->isUnsure)
         addOtlpBoolAttribute(j, "epics.put.who_sure", 0);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.gateway", put->gateway);
+    if (ebpfMonPutIsAnonymous(put))
+        addOtlpIntegerAttribute(j, "epics.put.gateway_clients", put->gatewayClients);
     ebpfMonOtlpAddTextAttribute(j, "user.name", put->user);
     addAddressAttributes(j, "client", put->peer);
     addAddressAttributes(j, "server", put->server);

@@ -58,6 +58,7 @@ static const memberOfPut members[] = {
     MEMBER(ioc, isChars), MEMBER(pv, isChars), MEMBER(channel, isChars), MEMBER(group, isChars),
     MEMBER(val, isChars), MEMBER(old, isChars), MEMBER(after, isChars), MEMBER(user, isChars),
     MEMBER(host, isChars), MEMBER(peer, isChars), MEMBER(server, isChars), MEMBER(published, isChars),
+    MEMBER(gateway, isChars), MEMBER(gatewayServer, isChars), MEMBER(gatewayClients, isInt),
     MEMBER(realUser, isChars), MEMBER(command, isChars), MEMBER(container, isChars), MEMBER(thread, isChars),
     MEMBER(link, isChars), MEMBER(linkIoc, isChars), MEMBER(root, isChars), MEMBER(cause, isChars),
     MEMBER(who, isChars), MEMBER(origin, isChars), MEMBER(message, isChars), MEMBER(rule, isChars),

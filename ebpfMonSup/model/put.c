@@ -75,7 +75,7 @@ void ebpfMonPutClean(ebpfMonPut *put)
     } texts[] = {
         TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(realUser),
         TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc), TEXT(root), TEXT(cause), TEXT(who),
-        TEXT(origin), TEXT(message), TEXT(rule), TEXT(group),
+        TEXT(origin), TEXT(message), TEXT(rule), TEXT(group), TEXT(gateway),
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
@@ -181,8 +181,9 @@ static size_t copyEnd(char *dst, size_t room, const char *text)
 void ebpfMonPutBrief(const ebpfMonPut *put, char buf[EBPFMON_BRIEF_SIZE])
 {
     const size_t room = EBPFMON_BRIEF_SIZE - 1, both = room - 3; /* room for name and value */
-    const char *by = put->isUnsure && put->user[0] ? " by perhaps " : " by ";
-    const char *user = put->user[0] ? put->user : put->who;
+    int hasName = put->user[0] && !ebpfMonPutIsAnonymous(put);
+    const char *by = put->isUnsure && hasName ? " by perhaps " : " by ";
+    const char *user = hasName ? put->user : put->who;
     size_t pv = strlen(put->pv), value = strlen(put->val), used;
 
     if (pv + value > both) {

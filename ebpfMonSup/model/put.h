@@ -105,6 +105,12 @@ typedef struct {
     uint32_t peerUid;
     int      isUnsure;    /* nonzero: another client of the same thread of the server may have made the put. All that is
                            * said of the client is of one that may be it */
+    char     gateway[96]; /* gateways that made the put for the client, "pvagw[1234], pvagw[1235]": the first is the one to
+                           * which the client is connected. Empty: none, as far as is known */
+    unsigned gatewayClients; /* so many clients may be the one; 0: none is known. If it is not 1, all that is said of the
+                           * client is of the gateway itself (ebpfMonPutIsAnonymous) */
+    epicsTimeStamp gatewayTime; /* when the client's put came to the first gateway … */
+    char     gatewayServer[EBPFMON_PEER_SIZE]; /* … and its address:port */
     char     command[64]; /* command of a client on this host */
     char     container[64]; /* container of a client on this host: short id or name; empty: none */
     char     thread[16];  /* thread of the IOC that wrote; empty: not known */
@@ -162,6 +168,12 @@ static inline int ebpfMonPutIsInner(const ebpfMonPut *put)
     return put->through == ebpfMonByLink || put->through == ebpfMonByThread;
 }
 
+
+/* Nonzero: it came through a gateway, and who is behind it is not known. */
+static inline int ebpfMonPutIsAnonymous(const ebpfMonPut *put)
+{
+    return put->gateway[0] && put->gatewayClients != 1;
+}
 
 /* Nonzero: an automatic put: an IOC made it by itself (link, sequence, driver, callback, start-up). Zero: a client or
  * somebody at a shell made it. */

@@ -22,6 +22,7 @@ typedef struct {
     /* only for the thread */
     ebpfMonPacketReader *reader;
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
+    uint64_t             read;              /* monotonic ns: all packets from before were read */
     size_t               changes;           /* changes of the targets at the last refresh */
     uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never */
     unsigned             found;             /* packets since the last second's counts */
@@ -234,8 +235,11 @@ static void readPackets(void *arg, int *expects)
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
     ebpfMonPacketReaderRead(p->reader, &look);
-    if (look.isWhole)
+    if (look.isWhole) {
         ebpfMonPutJoinSetPacketsRead(p->m->put.join, now);
+        p->read = now;
+    }
+    ebpfMonGatewaysPublish(p->m->put.gateways, p->read, ebpfMonClockMonotonic());
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, ebpfMonClockMonotonic());
     tickSources(p, look.others);
     *expects = look.expected || !look.isWhole;
@@ -251,7 +255,10 @@ static uint64_t getPacketDue(void *arg)
 {
     ebpfMonPacketThread *p = arg;
     uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = p->isMore ? p->refreshed + MORE_NS : findTick(p);
+    uint64_t gateways = ebpfMonGatewaysGetDue(p->m->put.gateways);
 
+    if (gateways < puts)
+        puts = gateways;
     return puts < tick ? puts : tick;
 }
 
@@ -282,6 +289,7 @@ static void publishWaitingPuts(void *arg)
 {
     ebpfMonPacketThread *p = arg;
 
+    ebpfMonGatewaysPublish(p->m->put.gateways, p->read, UINT64_MAX);
     ebpfMonPacketEventsPublish(p->m->put.packetEvents, UINT64_MAX);
 }
 

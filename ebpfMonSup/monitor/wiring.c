@@ -70,7 +70,8 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
     const ebpfMonMessageKey *key = finished->key;
     ebpfMonPutSummary summary;
 
-    if (!finished->isPublished && !ebpfMonOwnPutsHas(m->put.ownPuts, put))
+    if (!finished->isPublished && !ebpfMonOwnPutsHas(m->put.ownPuts, put) &&
+        !ebpfMonGatewaysHold(m->put.gateways, put))
         publishPut(m, finished->put);
     if (put->linkChain.iocId)
         ebpfMonLinkMessagesNoteArrival(m->trace.linkMessages, &put->linkChain, put->link, key);
@@ -112,7 +113,13 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
                                                 * it */
         ebpfMonPutSpansExport(m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
                               ebpfMonClockUnixOffset());
+    ebpfMonGatewaysSetClient(m->put.gateways, finished->put);
     publishPut(m, finished->put);
+}
+
+static void onHeldPut(void *arg, ebpfMonPut *put)
+{
+    publishPut(arg, put);
 }
 
 static uint64_t countLost(void *arg)
@@ -125,12 +132,14 @@ static uint64_t countLost(void *arg)
            ebpfMonLossesGet(&m->losses, ebpfMonLossGone);
 }
 
-static uint32_t findClientNetns(void *arg, const ebpfMonWireEvent *ev)
+static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
 {
-    struct ebpfMonOwner owner;
+    struct ebpfMonOwner owner = { .pid = 0 };
+    uint32_t netns = ebpfMonKernelGetOwner(&ev->peer, &ev->first, &owner);
 
     (void)arg;
-    return ebpfMonKernelGetOwner(&ev->peer, &ev->first, &owner);
+    *pid = owner.pid;
+    return netns;
 }
 
 static int isServed(void *arg, const ebpfMonPacketPut *put)
@@ -288,11 +297,11 @@ static int makePut(ebpfMonMonitor *m)
         .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .missedReceive = ebpfMonKernelMissedReceive, .arg = m },
-        .packets = { .getFilter = getFilter, .countLost = countLost, .findClientNetns = findClientNetns,
+        .packets = { .getFilter = getFilter, .countLost = countLost, .findClient = findClient,
                      .isServed = isServed, .findReceived = ebpfMonConnectionSocketsFind,
                      .countForged = countForged, .putElsewhere = onPutElsewhere, .arg = m },
         .wakes = { .wake = ebpfMonRingReaderWake, .events = m->eventThread, .packets = m->packetThread },
-        .packetPut = onPacketPut, .ownPut = onOwnPut, .arg = m,
+        .packetPut = onPacketPut, .heldPut = onHeldPut, .ownPut = onOwnPut, .arg = m,
     };
 
     ebpfMonPacketServersSetListener(m->packetServers, onPacketServersChanged, m);

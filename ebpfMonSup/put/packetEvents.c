@@ -11,6 +11,7 @@
 #include "host/procNetns.h"
 #include "model/filter.h"
 #include "model/put.h"
+#include "put/gateways.h"
 #include "put/packetEvents.h"
 #include "put/putDecode.h"
 #include "put/valueText.h"
@@ -631,9 +632,10 @@ size_t ebpfMonPacketTextGetNameLength(const char *channel)
 #define ASK_NS      100000000ull   /* the kernel is not asked for sockets more often than that */
 
 struct ebpfMonPacketEvents {
-    ebpfMonPutJoin          *join;     /* these four are the caller's */
+    ebpfMonPutJoin          *join;     /* these five are the caller's */
     ebpfMonServers          *servers;
     ebpfMonPacketPuts       *puts;
+    ebpfMonGateways         *gateways;
     ebpfMonAudits           *audits;
     ebpfMonPacketEventCalls  calls;
     int                      canJoin;
@@ -647,7 +649,8 @@ struct ebpfMonPacketEvents {
 };
 
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
-                                            ebpfMonAudits *audits, const ebpfMonPacketEventCalls *calls, int canJoin)
+                                            ebpfMonGateways *gateways, ebpfMonAudits *audits,
+                                            const ebpfMonPacketEventCalls *calls, int canJoin)
 {
     ebpfMonPacketEvents *e = calloc(1, sizeof(*e));
 
@@ -656,12 +659,14 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->join = join;
     e->servers = servers;
     e->puts = puts;
+    e->gateways = gateways;
     e->audits = audits;
     e->calls = *calls;
     e->canJoin = canJoin;
     e->lastValues = ebpfMonLastValuesNew();
     e->translated = newTranslated();
     e->realCircuits = ebpfMonRealCircuitsNew(calls->findReceived);
+    ebpfMonGatewaysSetRealCircuits(gateways, e->realCircuits);
     if (e->lastValues && e->translated && e->realCircuits)
         return e;
     ebpfMonPacketEventsFree(e);
@@ -704,7 +709,7 @@ static const ebpfMonServer *findServer(ebpfMonPacketEvents *e, const ebpfMonWire
  * host: there the packet was seen first. */
 static int isForwarded(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
 {
-    uint32_t netns = server->netns == ev->peer.netns ? 0 : e->calls.findClientNetns(e->calls.arg, ev);
+    uint32_t pid, netns = server->netns == ev->peer.netns ? 0 : e->calls.findClient(e->calls.arg, ev, &pid);
 
     return netns && netns != ev->peer.netns && ebpfMonServersIsCovered(e->servers, netns);
 }
@@ -742,7 +747,7 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     const ebpfMonServer *server = findServer(e, ev);
     uint64_t at = findArrival(ev->time);
     ebpfMonOldValue old = { .known = 0 }; /* the inside knows it for sure */
-    int isCopy;
+    int isCopy, isShown;
 
     if (isOuter(e, ev, server))
         return;
@@ -752,14 +757,36 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
             ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
         return;
     }
-    if (isWanted(e, server) && (server->pid || !isCopy)) {
+    isShown = isWanted(e, server) && (server->pid || !isCopy);
+    if (isShown || server->pid)
         ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid);
+    if (server->pid && !server->iocId && !ev->isCall)
+        ebpfMonGatewaysAddPut(e->gateways, ev, server->pid, findOuter(e->translated, &ev->peer), at);
+    if (isShown) {
         if (!ev->isCall && (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType)))
             ebpfMonLastValuesExchange(e->lastValues, ev, &old);
         ebpfMonPutJoinAddPacket(e->join, ev, ev->isCall ? 0 : server->iocId, server->pid, &old, at);
     }
     if (!isCopy)
         e->calls.putElsewhere(e->calls.arg, ev, at);
+}
+
+/* A server that creates channels as a client may be a gateway. */
+static void noteClient(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
+{
+    uint32_t pid = 0;
+
+    e->calls.findClient(e->calls.arg, ev, &pid);
+    if (pid)
+        ebpfMonGatewaysAddClient(e->gateways, pid);
+}
+
+static void noteLost(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, int isGivenUp)
+{
+    pid_t pid = ev->fromServer ? 0 : findServer(e, ev)->pid;
+
+    if (pid)
+        ebpfMonGatewaysNoteLost(e->gateways, pid, isGivenUp, findArrival(ev->time));
 }
 
 void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
@@ -774,6 +801,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         addPut(e, ev);
         break;
     case ebpfMonWireReply:
+        ebpfMonGatewaysAddReply(e->gateways, ev, findArrival(ev->time));
         if (ebpfMonPutJoinAddReply(e->join, ev, &old, findArrival(ev->time)) && !ev->ok)
             ebpfMonLastValuesRestore(e->lastValues, ev, &old);
         break;
@@ -782,6 +810,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
             ebpfMonLastValuesSet(e->lastValues, ev);
         break;
     case ebpfMonWireChannel:
+        noteClient(e, ev);
         if (ev->name[0])
             ebpfMonPutJoinNameChannel(e->join, &ev->peer, ev->sid, ev->name);
         break;
@@ -793,8 +822,13 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         break;
     case ebpfMonWireCrowded: /* ebpfMonWireClosed comes next, but the connection goes on: answers may come */
         e->packetsLostAt = findArrival(ev->time);
+        noteLost(e, ev, 1);
+        break;
+    case ebpfMonWireGap:
+        noteLost(e, ev, 0);
         break;
     case ebpfMonWireGivenUp: /* what this client writes from now on is not known */
+        noteLost(e, ev, 1);
         ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
         break;
@@ -814,8 +848,10 @@ void ebpfMonPacketEventsNoteLost(ebpfMonPacketEvents *e, uint64_t now)
 
 void ebpfMonPacketEventsNotePacketsLost(ebpfMonPacketEvents *e, uint64_t count, uint64_t now)
 {
-    if (count != e->packetsLost)
+    if (count != e->packetsLost) {
         e->packetsLostAt = now;
+        ebpfMonGatewaysNoteLost(e->gateways, 0, 0, now);
+    }
     e->packetsLost = count;
 }
 
@@ -853,6 +889,21 @@ static int askServer(ebpfMonPacketEvents *e, uint64_t now)
     return isRead;
 }
 
+/* Frees it. */
+static void publishOne(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, uint64_t now)
+{
+    if ((p->inside && !e->calls.isServed(e->calls.arg, p)) || !ebpfMonRealCircuitsHas(e->realCircuits, p)) {
+        e->calls.countForged(e->calls.arg);
+        free(p);
+        return;
+    }
+    if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
+        auditPut(e, p);
+    ebpfMonPacketPutsFinish(e->puts, p, ebpfMonServersFind(e->servers, &p->peer, now)->name,
+                            now == UINT64_MAX || mayBeAnswered(e, p) || mayBeMissed(e, p, !p->passed && !p->replied));
+    free(p);
+}
+
 static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
 {
     ebpfMonPacketPut *list = ebpfMonPutJoinTakeUnmatched(e->join, now), *next;
@@ -861,19 +912,11 @@ static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
         ebpfMonPacketEventsNoteLost(e, now);
     for (; list; list = next) {
         next = list->next;
-        if ((list->inside && !e->calls.isServed(e->calls.arg, list)) ||
-            !ebpfMonRealCircuitsHas(e->realCircuits, list)) {
-            e->calls.countForged(e->calls.arg);
-            free(list);
-            continue;
-        }
-        if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
-            auditPut(e, list);
-        ebpfMonPacketPutsFinish(e->puts, list, ebpfMonServersFind(e->servers, &list->peer, now)->name,
-                                now == UINT64_MAX || mayBeAnswered(e, list) ||
-                                    mayBeMissed(e, list, !list->passed && !list->replied));
-        free(list);
+        if (!ebpfMonGatewaysTake(e->gateways, list, now))
+            publishOne(e, list, now);
     }
+    while ((next = ebpfMonGatewaysGive(e->gateways, now)))
+        publishOne(e, next, now);
 }
 
 void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)

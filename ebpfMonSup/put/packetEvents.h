@@ -105,14 +105,15 @@ size_t ebpfMonPacketTextGetNameLength(const char *channel);
 /* --- events --- */
 
 typedef struct ebpfMonPacketEvents ebpfMonPacketEvents;
+typedef struct ebpfMonGateways ebpfMonGateways; /* put/gateways.h */
 
 /* All are called on the packet thread, with "arg". */
 typedef struct {
     void (*getFilter)(void *arg, ebpfMonFilter *filter);
     /* Number of events of IOCs that were lost so far. If it grows, an IOC may have made a put that was not seen. */
     uint64_t (*countLost)(void *arg);
-    /* In which namespace the client's socket of this circuit is; 0: not known. */
-    uint32_t (*findClientNetns)(void *arg, const ebpfMonWireEvent *event);
+    /* In which namespace the client's socket of this circuit is; 0: not known, nor is its process *pid. */
+    uint32_t (*findClient)(void *arg, const ebpfMonWireEvent *event, uint32_t *pid);
     /* Nonzero: the IOC has received data of the circuit of this put; and the put itself, if the packets say that it
      * answered. Anybody on the network can send packets that look like a put and its answer. */
     int (*isServed)(void *arg, const ebpfMonPacketPut *put);
@@ -128,7 +129,8 @@ typedef struct {
 /* "canJoin": the kernel tells the message of a put in an IOC. Without this a packet cannot be joined with a put of an
  * IOC, and only the IOC's events count. All arguments stay the caller's; "calls" are copied. NULL without memory. */
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
-                                            ebpfMonAudits *audits, const ebpfMonPacketEventCalls *calls, int canJoin);
+                                            ebpfMonGateways *gateways, ebpfMonAudits *audits,
+                                            const ebpfMonPacketEventCalls *calls, int canJoin);
 void ebpfMonPacketEventsFree(ebpfMonPacketEvents *events); /* NULL does no harm */
 
 /* Adds a wire event; an event that does not concern puts is ignored. */

@@ -153,9 +153,29 @@ int ebpfMonOwnPutsHas(const ebpfMonOwnPuts *puts, const ebpfMonPut *put)
 #define USER_NAME_DEADLINE 0.1 /* s */
 #define USER_NAME_STOP     1.0 /* s */
 
+static void publishHeld(void *arg, ebpfMonPut *put)
+{
+    const ebpfMonPutRoom *room = arg;
+
+    room->heldPut(room->arg, put);
+}
+
+static void wakePackets(void *arg)
+{
+    const ebpfMonPutRoom *room = arg;
+
+    if (room->wakes.wake)
+        room->wakes.wake(room->wakes.packets);
+}
+
 int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
 {
+    const ebpfMonGatewayCalls gateways = { .publish = publishHeld, .wake = wakePackets, .arg = room };
+
     memset(room, 0, sizeof(*room));
+    room->wakes = uses->wakes;
+    room->heldPut = uses->heldPut;
+    room->arg = uses->arg;
     room->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
     room->clients = ebpfMonPutClientsNew(room->users, uses->findOwner);
     room->linkWrites = ebpfMonLinkWritesNew();
@@ -169,8 +189,10 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
     if (room->servers)
         room->otherServers = ebpfMonOtherServersNew(uses->targets, room->servers, uses->packetServers);
     room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, uses->packetPut, uses->arg);
-    room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, uses->audits,
-                                                &uses->packets, uses->canJoin);
+    room->gateways = ebpfMonGatewaysNew(room->clients, &gateways);
+    if (room->gateways)
+        room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, room->gateways,
+                                                    uses->audits, &uses->packets, uses->canJoin);
     room->ownPuts = newOwnPuts(room->clients, room->users, uses->losses, uses->watchSelf, uses->ownPut,
                                       uses->arg);
     if (room->users && room->clients && room->linkWrites && room->join && room->threadPuts && room->iocPuts &&
@@ -184,6 +206,7 @@ void ebpfMonPutRoomFree(ebpfMonPutRoom *room)
 {
     freeOwnPuts(room->ownPuts);
     ebpfMonPacketEventsFree(room->packetEvents);
+    ebpfMonGatewaysFree(room->gateways);
     ebpfMonPacketPutsFree(room->packetPuts);
     ebpfMonOtherServersFree(room->otherServers);
     ebpfMonServersFree(room->servers);

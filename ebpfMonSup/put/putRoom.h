@@ -7,6 +7,7 @@
 #include "model/put.h"
 #include "put/iocPuts.h"
 #include "put/otherServers.h"
+#include "put/gateways.h"
 #include "put/packetEvents.h"
 #include "put/putClients.h"
 
@@ -40,6 +41,7 @@ typedef struct {
     /* With "arg": a put that was seen in packets only (packet thread), and one of a client to our own PVs (event
      * thread). */
     ebpfMonPutSink      packetPut;
+    void              (*heldPut)(void *arg, ebpfMonPut *put); /* of an IOC, made by a gateway (packet thread) */
     void              (*ownPut)(void *arg, ebpfMonPut *put);
     void               *arg;
 } ebpfMonPutRoomUses;
@@ -55,7 +57,11 @@ typedef struct ebpfMonPutRoom {
     ebpfMonServers    *servers;    /* packet thread, as all that follows */
     ebpfMonOtherServers *otherServers;
     ebpfMonPacketPuts *packetPuts;
+    ebpfMonGateways   *gateways;   /* as its header says */
     ebpfMonPacketEvents *packetEvents;
+    ebpfMonPutJoinWakes wakes;     /* these three as in ebpfMonPutRoomUses */
+    void (*heldPut)(void *arg, ebpfMonPut *put);
+    void *arg;
 } ebpfMonPutRoom;
 
 /* 0, or -1 without memory: then nothing is left. */

@@ -27,7 +27,12 @@ static void makeWho(ebpfMonPut *put)
 {
     char local[160] = "", who[2 * EBPFMON_WHO_SIZE];
 
-    if (put->peer[0]) {
+    if (put->peer[0] && ebpfMonPutIsAnonymous(put)) {
+        if (put->gatewayClients)
+            snprintf(who, sizeof(who), "one of %u clients", put->gatewayClients);
+        else
+            ebpfMonTextSet(who, sizeof(who), "a client not known");
+    } else if (put->peer[0]) {
         if (put->peerPid)
             snprintf(local, sizeof(local), " %s[%u]%s%s", put->command, put->peerPid,
                      put->container[0] ? " in " : "", put->container);
@@ -38,6 +43,8 @@ static void makeWho(ebpfMonPut *put)
     } else {
         snprintf(who, sizeof(who), "thread %s", put->thread);
     }
+    if (put->gateway[0])
+        snprintf(who + strlen(who), sizeof(who) - strlen(who), " through gateway %s", put->gateway);
     ebpfMonTextCopy(put->who, sizeof(put->who), who);
 }
 
@@ -59,7 +66,7 @@ static void makeOrigin(ebpfMonPut *put)
         snprintf(reason + n, sizeof(reason) - (size_t)n, ", %s", put->cause);
     if (put->peer[0] && !ebpfMonPutIsInner(put))
         snprintf(put->origin, sizeof(put->origin), "%s %s%s%s%s%s", put->through == ebpfMonByPva ? "PVA" : "CA",
-                 put->isUnsure ? EBPFMON_PERHAPS : "", put->peer, put->realUser[0] ? " uid " : "", put->realUser,
+                 put->isUnsure && !ebpfMonPutIsAnonymous(put) ? EBPFMON_PERHAPS : "", put->peer, put->realUser[0] ? " uid " : "", put->realUser,
                  reason);
     else if (reason[0])
         ebpfMonTextSet(put->origin, sizeof(put->origin), reason + 2);

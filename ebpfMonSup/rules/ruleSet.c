@@ -894,6 +894,8 @@ static int isBroken(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const
         snprintf(why, size, "no put is allowed");
     } else if (rule->origins && !(rule->origins >> put->through & 1)) {
         snprintf(why, size, "put through %s is not allowed", ebpfMonThroughName(put->through));
+    } else if (put->isUnsure && asksForAuthor(rule) && ebpfMonPutIsAnonymous(put)) {
+        snprintf(why, size, "who is behind gateway %.32s is not known", put->gateway);
     } else if (put->isUnsure && asksForAuthor(rule)) {
         snprintf(why, size, "it is not certain that \"%.32s\" made it", put->user);
     } else if (rule->users.count && !isInList(set, &rule->users, put->user)) {

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "model/audits.h"
+#include "put/gateways.h"
 #include "put/packetEvents.h"
 #include "fakeClients.h"
 
@@ -23,6 +24,7 @@ static ebpfMonTarget *ioc;
 static ebpfMonPutJoin *join;
 static ebpfMonServers *servers;
 static ebpfMonPacketPuts *packetPuts;
+static ebpfMonGateways *gateways;
 static ebpfMonPacketEvents *events;
 static ebpfMonAudits *audits;
 
@@ -56,9 +58,9 @@ static pid_t findProcess(const struct ebpfMonPeer *peer)
     return OTHER_PID;
 }
 
-static uint32_t findClientNetns(void *arg, const ebpfMonWireEvent *ev)
+static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
 {
-    (void)arg; (void)ev;
+    (void)arg; (void)ev; (void)pid;
     return 0;
 }
 
@@ -121,7 +123,7 @@ static const ebpfMonServerReaders readers = {
     .readQueue = readQueue,
 };
 static const ebpfMonPacketEventCalls calls = {
-    .getFilter = getFilter, .countLost = countLost, .findClientNetns = findClientNetns,
+    .getFilter = getFilter, .countLost = countLost, .findClient = findClient,
     .isServed = isServed, .putElsewhere = onElsewhere,
 };
 
@@ -129,11 +131,13 @@ static const ebpfMonPacketEventCalls calls = {
 static void renew(int canJoin)
 {
     ebpfMonPacketEventsFree(events);
+    ebpfMonGatewaysFree(gateways);
     ebpfMonPutJoinFree(join);
+    gateways = ebpfMonGatewaysNew(NULL, &(ebpfMonGatewayCalls){ .publish = NULL });
     join = ebpfMonPutJoinNew(targets);
     ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1, 1);
     lost = 0;
-    events = ebpfMonPacketEventsNew(join, servers, packetPuts, audits, &calls, canJoin);
+    events = ebpfMonPacketEventsNew(join, servers, packetPuts, gateways, audits, &calls, canJoin);
     filter = ebpfMonFilterDefault;
     ioc->wantedLevel = ebpfMonLevelPuts;
     ebpfMonServersRefresh(servers, onPort, NULL);
@@ -486,6 +490,7 @@ MAIN(testPacketEvents)
     testNames();
     ebpfMonPacketEventsFree(events);
     ebpfMonPacketEventsFree(NULL);
+    ebpfMonGatewaysFree(gateways);
     ebpfMonPutJoinFree(join);
     ebpfMonPacketPutsFree(packetPuts);
     ebpfMonServersFree(servers);

@@ -355,7 +355,7 @@ static size_t putFormatCaJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, co
 /* The schema of the JSON lines. documentation/use/putLog.md explains each key. */
 
 /* Adds a time as in RFC 3339, in UTC, with nanoseconds. */
-static void addTime(ebpfMonJson *j, const epicsTimeStamp *time)
+static void addTime(ebpfMonJson *j, const char *key, const epicsTimeStamp *time)
 {
     struct tm tm = {0};
     unsigned long ns = 0;
@@ -364,7 +364,7 @@ static void addTime(ebpfMonJson *j, const epicsTimeStamp *time)
     epicsTimeToGMTM(&tm, &ns, time);
     snprintf(text, sizeof(text), "%04d-%02d-%02dT%02d:%02d:%02d.%09luZ", tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
              tm.tm_hour, tm.tm_min, tm.tm_sec, ns);
-    ebpfMonJsonAddText(j, "time", text);
+    ebpfMonJsonAddText(j, key, text);
 }
 
 static void addValue(ebpfMonJson *j, const char *key, const char *text, int isNumber, double number)
@@ -434,6 +434,12 @@ static void addWriter(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonJsonAddTextIfAny(j, "container", put->container);
     if (put->isUnsure)
         ebpfMonJsonAddBool(j, "who_sure", 0);
+    ebpfMonJsonAddTextIfAny(j, "gateway", put->gateway);
+    ebpfMonJsonAddTextIfAny(j, "gateway_server", put->gatewayServer);
+    if (put->gatewayTime.secPastEpoch)
+        addTime(j, "gateway_time", &put->gatewayTime);
+    if (ebpfMonPutIsAnonymous(put))
+        ebpfMonJsonAddInteger(j, "gateway_clients", put->gatewayClients);
     ebpfMonJsonAddTextIfAny(j, "through", ebpfMonThroughName(put->through));
     ebpfMonJsonAddTextIfAny(j, "link", put->link);
     ebpfMonJsonAddTextIfAny(j, "link_ioc", put->linkIoc);
@@ -467,7 +473,7 @@ static size_t formatJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, const e
 
     if (ebpfMonJsonBegin(j, buf, size))
         return 0;
-    addTime(j, &put->time);
+    addTime(j, "time", &put->time);
     ebpfMonJsonAddTextIfAny(j, "pv", put->pv);
     ebpfMonJsonAddTextIfAny(j, "channel", put->channel);
     ebpfMonJsonAddTextIfAny(j, "group", put->group);
@@ -488,7 +494,7 @@ static size_t formatJsonLossLine(ebpfMonFormatter *f, uint64_t lost, const char 
     if (ebpfMonJsonBegin(j, buf, size))
         return 0;
     epicsTimeGetCurrent(&now);
-    addTime(j, &now);
+    addTime(j, "time", &now);
     ebpfMonJsonAddInteger(j, "lost", (long long)lost);
     ebpfMonJsonAddTextIfAny(j, "message", why);
     return ebpfMonJsonEnd(j);

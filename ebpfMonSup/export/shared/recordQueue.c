@@ -198,7 +198,8 @@ typedef struct {
     double   number, oldNumber;
     int64_t  count, oldCount, status;
     uint64_t hash;
-    uint32_t pid, uid;
+    uint32_t pid, uid, gatewayClients;
+    epicsTimeStamp gatewayTime;
     uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected, isUnsure, isPartly;
 } fixedMembers;
 
@@ -210,6 +211,7 @@ static const struct {
     TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(peer),
     TEXT(server), TEXT(realUser), TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc),
     TEXT(root), TEXT(cause), TEXT(message), TEXT(rule), TEXT(group), TEXT(published),
+    TEXT(gateway), TEXT(gatewayServer),
 };
 
 size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
@@ -221,7 +223,7 @@ size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
         .oldIsNumber = !!put->oldIsNumber, .isText = !!put->isText, .oldIsText = !!put->oldIsText,
         .through = (uint8_t)put->through, .result = (uint8_t)put->result,
         .seen = (uint8_t)put->seen, .unexpected = !!put->unexpected, .isUnsure = !!put->isUnsure,
-        .isPartly = !!put->isPartly,
+        .isPartly = !!put->isPartly, .gatewayClients = put->gatewayClients, .gatewayTime = put->gatewayTime,
     };
     uint8_t *to = buf;
 
@@ -265,6 +267,8 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
     put->unexpected = f.unexpected;
     put->isUnsure = f.isUnsure;
     put->isPartly = f.isPartly;
+    put->gatewayClients = f.gatewayClients;
+    put->gatewayTime = f.gatewayTime;
     put->who[0] = put->origin[0] = 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char *text = (char *)put + texts[i].at;

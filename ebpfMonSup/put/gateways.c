@@ -1,0 +1,812 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsMutex.h>
+
+#include "common/clock.h"
+#include "common/hash.h"
+#include "common/text.h"
+#include "put/gateways.h"
+#include "put/joinCircuits.h"
+#include "put/valueText.h"
+
+#define SERVERS   32     /* processes whose outer puts are kept … */
+#define OUTERS    256    /* … so many of each */
+#define CLIENTS   256    /* processes that are clients, by pid */
+#define PEOPLE    256    /* clients of chains */
+#define HELD_MAX  4096   /* puts of IOCs */
+#define IN_A_ROW  4      /* gateways, one behind the other */
+#define LEARN     3      /* so many puts tell how a gateway changes names */
+#define AFFIX     64
+#define PLACES    16384  /* of outer puts by circuit and number: a power of two … */
+#define WAYS      8      /* … each in one of so many */
+
+#define CLOCKS_NS 100000ull       /* two clocks tell when a put came */
+#define SENT_NS   10000000000ull  /* a gateway makes a put that wants no reply within this time … */
+#define ASKED_NS  600000000000ull /* … and one that wants one */
+#define LATE_NS   1000000000ull   /* … or so long after the reply */
+#define WAIT_NS   3000000000ull   /* an outer put waits for its inner one, and a link's put for that of its chain … */
+#define REFUSED_NS 300000000ull   /* … if it was refused */
+#define BLIND_NS  3600000000000ull /* after a connection was given up, whose puts are not seen any more */
+
+/* An outer put. */
+typedef struct {
+    uint64_t          repliedAt; /* monotonic ns; 0: no reply has come */
+    uint8_t           isUsed;
+    uint8_t           isTaken;   /* its inner put is known */
+    uint8_t           isClaimed; /* an inner put may be its one */
+    ebpfMonPacketPut *waiting;   /* not published: its inner put may come … */
+    uint64_t          until;     /* … until then */
+    ebpfMonPacketPut  p;         /* without data, and not in any list */
+    char              text[128];
+} outerPut;
+
+typedef struct {
+    pid_t     pid;       /* 0: the place is free */
+    uint64_t  usedAt;
+    outerPut *outer;     /* OUTERS of them, used in turn */
+    unsigned  next;
+    uint64_t  lostUpTo;  /* monotonic ns: until then an inner put may be of an outer one that was not seen */
+    unsigned  joined;    /* inner puts whose client is known */
+    char      from[AFFIX], to[AFFIX]; /* names begin with "to" where the client wrote "from" */
+    unsigned  learnt;    /* so many puts say so */
+    char      learntBy[128]; /* the last of them */
+} serverProcess;
+
+/* Who made a put. */
+typedef struct {
+    ebpfMonPutClient client;
+    char     gateway[sizeof(((ebpfMonPut *)0)->gateway)];
+    unsigned clients; /* as gatewayClients of ebpfMonPut */
+    epicsTimeStamp time;
+    char     channel[128]; /* as the client wrote it */
+} person;
+
+typedef struct heldPut {
+    struct heldPut *next;
+    uint64_t   since;
+    ebpfMonPut put;
+} heldPut;
+
+struct ebpfMonGateways {
+    ebpfMonPutClients  *clients; /* the caller's, as "real" */
+    ebpfMonRealCircuits *real;
+    ebpfMonGatewayCalls calls;
+    epicsMutexId        lock;    /* guards the next seven */
+    uint32_t            clientPid[CLIENTS];
+    pid_t               serverPid[SERVERS];
+    heldPut            *first, **last;
+    unsigned            held;
+    int                 isEnded; /* nobody will publish what is held */
+    uint64_t            heldDue; /* monotonic ns */
+    /* packet thread only */
+    serverProcess       server[SERVERS];
+    unsigned            waiting; /* outer puts that are not published */
+    uint64_t            outerDue; /* the first of them */
+    ebpfMonPacketPut   *ready;   /* whose place was needed */
+    uint64_t            lostUpTo;
+    uint16_t            place[PLACES]; /* number of an outer put, from 1 on; 0: free */
+    struct {
+        ebpfMonChainId chain;
+        int            isKnown; /* "who" is valid; else it is no put of a gateway */
+        person         who;
+    } chain[PEOPLE];
+    unsigned            nextChain;
+};
+
+/* An inner put, as far as it must agree with the outer one. */
+typedef struct {
+    const char *name, *otherName; /* of the channel */
+    const char *text;
+    uint64_t    hash, at;
+    double      number;
+    int         isNumber, isPva, isPart; /* isPart: of a group, whose value is another one */
+} innerPut;
+
+/* The outer puts that may be the one. */
+typedef struct {
+    outerPut *first;
+    unsigned  clients; /* different ones */
+    int       isSure;
+} outerMatch;
+
+ebpfMonGateways *ebpfMonGatewaysNew(ebpfMonPutClients *clients, const ebpfMonGatewayCalls *calls)
+{
+    ebpfMonGateways *g = calloc(1, sizeof(*g));
+
+    if (!g)
+        return NULL;
+    g->clients = clients;
+    g->calls = *calls;
+    g->last = &g->first;
+    g->heldDue = g->outerDue = UINT64_MAX;
+    g->lock = epicsMutexMustCreate();
+    return g;
+}
+
+void ebpfMonGatewaysFree(ebpfMonGateways *g)
+{
+    heldPut *next;
+
+    if (!g)
+        return;
+    for (unsigned i = 0; i < SERVERS; i++) {
+        for (unsigned n = 0; g->server[i].outer && n < OUTERS; n++)
+            free(g->server[i].outer[n].waiting);
+        free(g->server[i].outer);
+    }
+    for (heldPut *h = g->first; h; h = next) {
+        next = h->next;
+        free(h);
+    }
+    epicsMutexDestroy(g->lock);
+    free(g);
+}
+
+void ebpfMonGatewaysSetRealCircuits(ebpfMonGateways *g, ebpfMonRealCircuits *real)
+{
+    g->real = real;
+}
+
+/* --- processes --- */
+
+static serverProcess *findServer(ebpfMonGateways *g, pid_t pid)
+{
+    for (unsigned i = 0; pid && i < SERVERS; i++)
+        if (g->server[i].pid == pid)
+            return &g->server[i];
+    return NULL;
+}
+
+static void forgetWaiting(ebpfMonGateways *g, outerPut *o)
+{
+    if (!o->waiting)
+        return;
+    free(o->waiting);
+    o->waiting = NULL;
+    g->waiting--;
+}
+
+/* The outer put loses its place: it is published now, if it waits. */
+static void releaseOuter(ebpfMonGateways *g, outerPut *o)
+{
+    if (o->waiting) {
+        o->waiting->next = g->ready;
+        g->ready = o->waiting;
+        o->waiting = NULL;
+        g->waiting--;
+    }
+    o->isUsed = 0;
+}
+
+static serverProcess *useServer(ebpfMonGateways *g, pid_t pid, uint64_t at)
+{
+    serverProcess *s = findServer(g, pid), *oldest = g->server;
+    outerPut *outer;
+
+    if (!s) {
+        for (unsigned i = 1; i < SERVERS; i++)
+            if (g->server[i].usedAt < oldest->usedAt)
+                oldest = &g->server[i];
+        s = oldest;
+        outer = s->outer ? s->outer : calloc(OUTERS, sizeof(*outer));
+        if (!outer)
+            return NULL;
+        for (unsigned i = 0; i < OUTERS; i++)
+            releaseOuter(g, &outer[i]);
+        *s = (serverProcess){ .pid = pid, .outer = outer };
+        epicsMutexMustLock(g->lock);
+        g->serverPid[s - g->server] = pid;
+        epicsMutexUnlock(g->lock);
+    }
+    s->usedAt = at;
+    return s;
+}
+
+/* Under the lock. */
+static int isServer(const ebpfMonGateways *g, uint32_t pid)
+{
+    for (unsigned i = 0; pid && i < SERVERS; i++)
+        if (g->serverPid[i] == (pid_t)pid)
+            return 1;
+    return 0;
+}
+
+void ebpfMonGatewaysAddClient(ebpfMonGateways *g, uint32_t pid)
+{
+    epicsMutexMustLock(g->lock);
+    g->clientPid[pid % CLIENTS] = pid;
+    epicsMutexUnlock(g->lock);
+}
+
+static int isClient(ebpfMonGateways *g, pid_t pid)
+{
+    int is;
+
+    epicsMutexMustLock(g->lock);
+    is = g->clientPid[(uint32_t)pid % CLIENTS] == (uint32_t)pid;
+    epicsMutexUnlock(g->lock);
+    return is;
+}
+
+void ebpfMonGatewaysNoteLost(ebpfMonGateways *g, pid_t pid, int isGivenUp, uint64_t at)
+{
+    serverProcess *s = findServer(g, pid);
+    uint64_t *upTo = s ? &s->lostUpTo : &g->lostUpTo, end = at + (isGivenUp ? BLIND_NS : SENT_NS);
+
+    if ((s || !pid) && *upTo < end)
+        *upTo = end;
+}
+
+/* --- outer puts --- */
+
+static int isUnderWay(const outerPut *o, uint64_t now)
+{
+    return o->isUsed && !o->isTaken && !o->repliedAt && now < o->p.at + (o->p.replyAsked ? ASKED_NS : SENT_NS);
+}
+
+static unsigned findPlace(uint64_t circuit, uint64_t id)
+{
+    return (unsigned)(ebpfMonHashMix(circuit << 32 ^ id) % PLACES);
+}
+
+/* NULL: none, or it has lost its place. */
+static outerPut *getPlace(ebpfMonGateways *g, unsigned place)
+{
+    unsigned number = g->place[place % PLACES];
+    serverProcess *s = number ? &g->server[(number - 1) / OUTERS] : NULL;
+
+    return s && s->outer[(number - 1) % OUTERS].isUsed ? &s->outer[(number - 1) % OUTERS] : NULL;
+}
+
+static outerPut *findOuter(ebpfMonGateways *g, uint64_t circuit, uint64_t id)
+{
+    for (unsigned i = 0; id && i < WAYS; i++) {
+        outerPut *o = getPlace(g, findPlace(circuit, id) + i);
+
+        if (o && o->p.circuit == circuit && o->p.id == id)
+            return o;
+    }
+    return NULL;
+}
+
+static void setPlace(ebpfMonGateways *g, const outerPut *o, unsigned number)
+{
+    unsigned first = findPlace(o->p.circuit, o->p.id), i = 0;
+
+    while (i + 1 < WAYS && g->place[(first + i) % PLACES] != number && getPlace(g, first + i))
+        i++;
+    g->place[(first + i) % PLACES] = (uint16_t)number;
+}
+
+void ebpfMonGatewaysAddPut(ebpfMonGateways *g, const ebpfMonWireEvent *ev, pid_t pid, const struct ebpfMonPeer *outer,
+                           uint64_t at)
+{
+    serverProcess *s = useServer(g, pid, at);
+    outerPut *o;
+
+    if (!s)
+        return;
+    o = &s->outer[s->next++ % OUTERS];
+    if (isUnderWay(o, at))
+        ebpfMonGatewaysNoteLost(g, pid, 0, at);
+    releaseOuter(g, o);
+    memset(o, 0, sizeof(*o));
+    o->isUsed = 1;
+    o->p.at = at;
+    o->p.time = ev->time;
+    o->p.id = ev->id;
+    o->p.circuit = ev->circuit;
+    o->p.seq = ev->seq;
+    o->p.end = ev->end;
+    o->p.hash = ev->hash;
+    o->p.pva = ev->protocol == ebpfMonWirePva;
+    o->p.replyAsked = !!ev->replyAsked;
+    o->p.peer = ev->peer;
+    if (outer)
+        o->p.outer = *outer;
+    o->p.first = ev->first;
+    o->p.pid = pid;
+    ebpfMonTextCopy(o->p.user, sizeof(o->p.user), ev->user);
+    ebpfMonTextCopy(o->p.host, sizeof(o->p.host), ev->host);
+    ebpfMonTextCopy(o->p.channel, sizeof(o->p.channel), ev->name);
+    if (o->p.pva) {
+        int isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
+
+        o->p.isNumber = !!isNumber;
+        o->p.number = ev->number;
+        ebpfMonTextCopy(o->text, sizeof(o->text), ev->text);
+    } else {
+        int isNumber;
+
+        ebpfMonPacketTextFormatCa(ev->data, (uint32_t)ev->have, ev->baseType, ev->count, o->text, sizeof(o->text),
+                                  &isNumber, &o->p.number);
+        o->p.isNumber = !!isNumber;
+    }
+    setPlace(g, o, (unsigned)((s - g->server) * OUTERS + (o - s->outer)) + 1);
+}
+
+static int isSameClient(const outerPut *a, const outerPut *b)
+{
+    return memcmp(&a->p.peer, &b->p.peer, sizeof(a->p.peer)) == 0;
+}
+
+/* The inner put of "o" was taken for that of another put of this client, to the same PV, with the same value, which is not
+ * answered yet. */
+static void exchangeTaken(ebpfMonGateways *g, outerPut *o)
+{
+    const serverProcess *s = findServer(g, o->p.pid);
+
+    for (unsigned n = 0; s && s->joined && n < OUTERS; n++) {
+        outerPut *other = &s->outer[n];
+
+        if (!other->isUsed || !other->isTaken || other->repliedAt || !isSameClient(o, other) ||
+            strcmp(o->p.channel, other->p.channel) != 0 || strcmp(o->text, other->text) != 0 ||
+            o->p.hash != other->p.hash)
+            continue;
+        o->isTaken = 1;
+        other->isTaken = 0;
+        return;
+    }
+}
+
+void ebpfMonGatewaysAddReply(ebpfMonGateways *g, const ebpfMonWireEvent *ev, uint64_t at)
+{
+    outerPut *o = findOuter(g, ev->circuit, ev->id);
+
+    if (!o)
+        return;
+    o->repliedAt = at;
+    o->p.replied = 1;
+    o->p.ok = !!ev->ok;
+    if (o->p.ok && !o->isTaken)
+        exchangeTaken(g, o);
+}
+
+int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
+{
+    outerPut *o = findOuter(g, put->circuit, put->id);
+
+    if (!o || o->waiting)
+        return 0;
+    if (o->isTaken || (o->isClaimed && (!put->replied || put->ok))) {
+        free(put);
+        return 1;
+    }
+    if (now == UINT64_MAX || !isClient(g, put->pid))
+        return 0;
+    o->waiting = put;
+    o->until = now + (put->replied && !put->ok ? REFUSED_NS : WAIT_NS);
+    if (o->until < g->outerDue)
+        g->outerDue = o->until;
+    g->waiting++;
+    return 1;
+}
+
+ebpfMonPacketPut *ebpfMonGatewaysGive(ebpfMonGateways *g, uint64_t now)
+{
+    ebpfMonPacketPut *put;
+
+    if (!g->ready && g->waiting && now >= g->outerDue) {
+        g->outerDue = UINT64_MAX;
+        for (unsigned i = 0; i < SERVERS; i++)
+            for (unsigned n = 0; g->server[i].outer && n < OUTERS; n++) {
+                outerPut *o = &g->server[i].outer[n];
+
+                if (o->waiting && o->until <= now)
+                    releaseOuter(g, o);
+                else if (o->waiting && o->until < g->outerDue)
+                    g->outerDue = o->until;
+            }
+    }
+    put = g->ready;
+    if (put)
+        g->ready = put->next;
+    return put;
+}
+
+/* --- joining --- */
+
+static int isSameName(const char *a, const char *b)
+{
+    size_t n = ebpfMonPacketTextGetNameLength(a);
+
+    return n && n == ebpfMonPacketTextGetNameLength(b) && strncmp(a, b, n) == 0;
+}
+
+/* Nonzero: the gateway makes that inner name of this outer one, by the rule that its puts have told. */
+static int isMapped(const serverProcess *s, const char *outer, const char *inner)
+{
+    size_t from = strlen(s->from), to = strlen(s->to);
+
+    return s->learnt >= LEARN && strncmp(outer, s->from, from) == 0 && strncmp(inner, s->to, to) == 0 &&
+           isSameName(outer + from, inner + to);
+}
+
+static int hasName(const serverProcess *s, const outerPut *o, const innerPut *inner)
+{
+    return isSameName(o->p.channel, inner->name) || isSameName(o->p.channel, inner->otherName) ||
+           isMapped(s, o->p.channel, inner->name);
+}
+
+/* 1: the values are the same; 0: they are not; -1: not known. */
+static int compareValues(const outerPut *o, const innerPut *inner)
+{
+    size_t length = strlen(o->text);
+    int isCut = length > 3 && strcmp(o->text + length - 3, "...") == 0;
+
+    if (o->p.hash && o->p.hash == inner->hash && o->p.pva == inner->isPva)
+        return 1;
+    if (inner->isPart || strcmp(o->text, "?") == 0)
+        return -1;
+    if (o->p.isNumber && inner->isNumber)
+        return ebpfMonJoinIsSameNumber(o->p.number, inner->number);
+    if (!isCut && strcmp(o->text, inner->text) == 0)
+        return 1;
+    if (!o->p.isNumber && ebpfMonPacketTextIsNumber(o->text) && inner->isNumber) /* a gateway may convert it */
+        return strtod(o->text, NULL) == inner->number;
+    return o->p.pva == inner->isPva && o->p.hash && inner->hash ? 0 : -1;
+}
+
+typedef enum { isOut, isLate, isIn } outerTime;
+
+/* When the inner put was made: while the outer one was under way (isIn), or after its reply (isLate). */
+static outerTime judgeTime(const outerPut *o, uint64_t at)
+{
+    if (!o->isUsed || o->isTaken || o->p.at > at + CLOCKS_NS ||
+        at > o->p.at + (o->p.replyAsked ? ASKED_NS : SENT_NS))
+        return isOut;
+    if (!o->repliedAt || o->repliedAt + CLOCKS_NS >= at)
+        return isIn;
+    return o->p.ok && at - o->repliedAt < LATE_NS ? isLate : isOut;
+}
+
+/* Of several puts of one client the one that was answered first was made first. */
+static int isBefore(const outerPut *a, const outerPut *b)
+{
+    if (a->repliedAt && b->repliedAt)
+        return a->repliedAt < b->repliedAt;
+    return a->repliedAt || b->repliedAt ? a->repliedAt != 0 : a->p.at < b->p.at;
+}
+
+/* The outer puts of this kind that may be the one. Sure: it is this one, or another one of the same client. */
+static void findOuters(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind,
+                       outerMatch *match)
+{
+    outerPut *seen[OUTERS];
+    unsigned nameless = 0;
+
+    *match = (outerMatch){ .isSure = kind == isIn };
+    for (unsigned n = 0; n < OUTERS; n++) {
+        outerPut *o = &s->outer[n];
+        int same;
+        unsigned i = 0;
+
+        if (judgeTime(o, inner->at) != kind || (o->p.channel[0] && !hasName(s, o, inner)) ||
+            !(same = compareValues(o, inner)) || !ebpfMonRealCircuitsHas(g->real, &o->p))
+            continue;
+        if (!o->p.channel[0]) {
+            nameless++;
+            continue;
+        }
+        if (same < 0)
+            match->isSure = 0;
+        if (!match->first || isBefore(o, match->first))
+            match->first = o;
+        while (i < match->clients && !isSameClient(seen[i], o))
+            i++;
+        if (i == match->clients)
+            seen[match->clients++] = o;
+    }
+    if (match->first)
+        match->clients += nameless;
+    match->isSure = match->isSure && match->clients == 1 && inner->at > s->lostUpTo && inner->at > g->lostUpTo;
+}
+
+/* An inner put whose name no outer put has. If only one was under way with this value, it may show how the gateway
+ * changes the begin of names. */
+static void learnNames(ebpfMonGateways *g, serverProcess *s, const innerPut *inner)
+{
+    const outerPut *found = NULL;
+    size_t a, b;
+
+    for (unsigned n = 0; n < OUTERS; n++) {
+        const outerPut *o = &s->outer[n];
+
+        if (judgeTime(o, inner->at) != isIn || !o->p.replyAsked)
+            continue;
+        if (found)
+            return;
+        found = o;
+    }
+    if (!found || compareValues(found, inner) != 1 || !ebpfMonRealCircuitsHas(g->real, &found->p))
+        return;
+    a = strlen(found->p.channel);
+    b = strlen(inner->name);
+    while (a && b && found->p.channel[a - 1] == inner->name[b - 1]) {
+        a--;
+        b--;
+    }
+    if (!found->p.channel[a] || a >= AFFIX || b >= AFFIX || strcmp(s->learntBy, found->p.channel) == 0)
+        return;
+    if (s->learnt >= LEARN)
+        return;
+    if (strncmp(s->from, found->p.channel, a) != 0 || s->from[a] || strncmp(s->to, inner->name, b) != 0 || s->to[b]) {
+        s->learnt = 0;
+        snprintf(s->from, sizeof(s->from), "%.*s", (int)a, found->p.channel);
+        snprintf(s->to, sizeof(s->to), "%.*s", (int)b, inner->name);
+    }
+    s->learnt++;
+    ebpfMonTextCopy(s->learntBy, sizeof(s->learntBy), found->p.channel);
+}
+
+/* "python pvagw" is called pvagw. */
+static void nameGateway(const ebpfMonPutClient *client, char *buf, size_t size)
+{
+    const char *blank = strrchr(client->command, ' ');
+
+    snprintf(buf, size, "%.40s[%u]", blank ? blank + 1 : client->command, client->peerPid);
+}
+
+/* Adds the next one on the way from the client to the IOC. */
+static void addGateway(const char *name, person *who)
+{
+    char text[2 * sizeof(who->gateway)];
+
+    snprintf(text, sizeof(text), "%s%s%s", who->gateway, who->gateway[0] ? ", " : "", name);
+    ebpfMonTextCopy(who->gateway, sizeof(who->gateway), text);
+}
+
+static void claimOuters(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind)
+{
+    for (unsigned n = 0; n < OUTERS; n++) {
+        outerPut *o = &s->outer[n];
+
+        if (judgeTime(o, inner->at) != kind || !hasName(s, o, inner) || !compareValues(o, inner))
+            continue;
+        o->isClaimed = 1;
+        if (o->waiting && o->waiting->ok)
+            forgetWaiting(g, o);
+    }
+}
+
+/* Sets who is behind "gateway", the client of an inner put. Nonzero: it is a gateway, and *who is set. */
+static int findPerson(ebpfMonGateways *g, const ebpfMonPutClient *gateway, const innerPut *inner, unsigned depth,
+                      person *who)
+{
+    serverProcess *s = findServer(g, (pid_t)gateway->peerPid);
+    outerTime kind = isIn;
+    char name[64];
+    outerMatch match;
+    outerPut *o;
+
+    if (!s || depth == IN_A_ROW)
+        return 0;
+    nameGateway(gateway, name, sizeof(name));
+    findOuters(g, s, inner, isIn, &match);
+    if (!match.first)
+        findOuters(g, s, inner, kind = isLate, &match);
+    o = match.first;
+    if (!o)
+        learnNames(g, s, inner);
+    if (!o && !s->joined) /* as far as is known it writes by itself */
+        return 0;
+    who->client = *gateway;
+    who->clients = match.clients;
+    if (match.clients == 1) {
+        const innerPut next = {
+            .name = o->p.channel, .otherName = o->p.channel, .text = o->text, .hash = o->p.hash, .at = o->p.at,
+            .number = o->p.number, .isNumber = o->p.isNumber, .isPva = o->p.pva,
+        };
+        ebpfMonPutClient client;
+
+        if (o->p.outer.port)
+            ebpfMonPutClientsFindOuter(g->clients, &o->p.peer, &o->p.outer, &o->p.first, o->p.user, o->p.host, &client);
+        else
+            ebpfMonPutClientsFind(g->clients, &o->p.peer, &o->p.first, o->p.user, o->p.host, &client);
+        if (!findPerson(g, &client, &next, depth + 1, who)) {
+            who->client = client;
+            who->time = ebpfMonClockStamp(o->p.time);
+            ebpfMonTextCopy(who->channel, sizeof(who->channel), o->p.channel);
+        }
+    }
+    who->client.isUnsure |= !match.isSure;
+    if (match.isSure) {
+        s->joined++;
+        o->isTaken = !inner->isPart;
+        o->isClaimed = 1;
+        forgetWaiting(g, o);
+    } else if (o) {
+        claimOuters(g, s, inner, kind);
+    }
+    addGateway(name, who);
+    return 1;
+}
+
+static void setPerson(const person *who, ebpfMonPut *put)
+{
+    char server[sizeof(put->server)], published[sizeof(put->published)];
+
+    memcpy(server, put->server, sizeof(server));
+    memcpy(published, put->published, sizeof(published));
+    ebpfMonPutClientSet(&who->client, put);
+    memcpy(put->gateway, who->gateway, sizeof(put->gateway));
+    put->gatewayClients = who->clients;
+    put->gatewayTime = who->time;
+    memcpy(put->gatewayServer, put->server, sizeof(put->gatewayServer));
+    if (ebpfMonPutIsAnonymous(put))
+        put->gatewayServer[0] = 0;
+    memcpy(put->server, server, sizeof(server)); /* of the IOC: "peer" and this are not one connection any more */
+    memcpy(put->published, published, sizeof(published));
+    if (strncmp(put->cause, EBPFMON_PUT_BY, sizeof(EBPFMON_PUT_BY) - 1) == 0)
+        ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, put->cause, sizeof(put->cause));
+    if (who->channel[0] && !ebpfMonPutIsInner(put) && strcmp(who->channel, put->pv) != 0 &&
+        strcmp(who->channel, put->group) != 0)
+        memcpy(put->channel, who->channel, sizeof(put->channel));
+    ebpfMonWriterTextComplete(put);
+}
+
+static void getClient(const ebpfMonPut *put, ebpfMonPutClient *client)
+{
+    memset(client, 0, sizeof(*client));
+    memcpy(client->peer, put->peer, sizeof(client->peer));
+    memcpy(client->server, put->server, sizeof(client->server));
+    memcpy(client->published, put->published, sizeof(client->published));
+    memcpy(client->user, put->user, sizeof(client->user));
+    memcpy(client->host, put->host, sizeof(client->host));
+    memcpy(client->realUser, put->realUser, sizeof(client->realUser));
+    memcpy(client->command, put->command, sizeof(client->command));
+    memcpy(client->container, put->container, sizeof(client->container));
+    client->peerPid = put->peerPid;
+    client->peerUid = put->peerUid;
+}
+
+/* What a link writes because of a client's put has the client of that put. Nonzero: done. */
+static int setClientOfChain(ebpfMonGateways *g, int isLast, ebpfMonPut *put)
+{
+    const serverProcess *s = findServer(g, (pid_t)put->peerPid);
+    person who;
+
+    for (unsigned i = 0; put->source.iocId && i < PEOPLE; i++) {
+        if (!ebpfMonChainIdIsSame(&g->chain[i].chain, &put->source))
+            continue;
+        if (g->chain[i].isKnown)
+            setPerson(&g->chain[i].who, put);
+        return 1;
+    }
+    if (!isLast && put->source.iocId)
+        return 0;
+    if (s && s->joined) {
+        memset(&who, 0, sizeof(who));
+        getClient(put, &who.client);
+        who.client.isUnsure = 1;
+        nameGateway(&who.client, who.gateway, sizeof(who.gateway));
+        setPerson(&who, put);
+    }
+    return 1;
+}
+
+/* Nonzero: done. 0: the put that began its chain is not there yet. */
+static int setClient(ebpfMonGateways *g, int isLast, ebpfMonPut *put)
+{
+    const innerPut inner = {
+        .name = put->group[0] ? put->group : put->channel[0] ? put->channel : put->pv, .otherName = put->pv,
+        .text = put->val, .hash = put->hash, .at = put->at, .number = put->number, .isNumber = put->isNumber,
+        .isPva = put->through == ebpfMonByPva, .isPart = put->group[0] != 0,
+    };
+    ebpfMonPutClient client;
+    person who;
+    int isKnown;
+
+    if (put->isUnsure)
+        return 1;
+    if (ebpfMonPutIsInner(put))
+        return setClientOfChain(g, isLast, put);
+    memset(&who, 0, sizeof(who));
+    getClient(put, &client);
+    isKnown = findPerson(g, &client, &inner, 0, &who);
+    if (isKnown)
+        setPerson(&who, put);
+    if (put->chain.iocId) {
+        unsigned i = g->nextChain++ % PEOPLE;
+
+        g->chain[i].chain = put->chain;
+        g->chain[i].isKnown = isKnown;
+        g->chain[i].who = who;
+    }
+    return 1;
+}
+
+void ebpfMonGatewaysSetClient(ebpfMonGateways *g, ebpfMonPut *put)
+{
+    if (!put->peerPid)
+        return;
+    ebpfMonGatewaysAddClient(g, put->peerPid);
+    setClient(g, 1, put);
+}
+
+/* --- puts of IOCs that wait for the packet thread --- */
+
+int ebpfMonGatewaysHold(ebpfMonGateways *g, const ebpfMonPut *put)
+{
+    heldPut *h = NULL;
+
+    if (!put->peerPid)
+        return 0;
+    epicsMutexMustLock(g->lock);
+    g->clientPid[put->peerPid % CLIENTS] = put->peerPid;
+    if (isServer(g, put->peerPid) && !g->isEnded && g->held < HELD_MAX && (h = malloc(sizeof(*h)))) {
+        h->next = NULL;
+        h->since = ebpfMonClockMonotonic();
+        h->put = *put;
+        *g->last = h;
+        g->last = &h->next;
+        g->held++;
+    }
+    epicsMutexUnlock(g->lock);
+    if (h)
+        g->calls.wake(g->calls.arg);
+    return h != NULL;
+}
+
+/* Puts back those that wait, before any that came meanwhile. */
+static void keepHeld(ebpfMonGateways *g, heldPut *list, heldPut **end, unsigned count, uint64_t due)
+{
+    epicsMutexMustLock(g->lock);
+    if (list) {
+        *end = g->first;
+        if (!g->first)
+            g->last = end;
+        g->first = list;
+    }
+    g->held += count;
+    g->heldDue = due;
+    epicsMutexUnlock(g->lock);
+}
+
+void ebpfMonGatewaysPublish(ebpfMonGateways *g, uint64_t read, uint64_t now)
+{
+    heldPut *list, *next, *kept = NULL, **end = &kept;
+    unsigned count = 0;
+    uint64_t due = UINT64_MAX;
+
+    epicsMutexMustLock(g->lock);
+    g->isEnded = now == UINT64_MAX;
+    list = g->first;
+    g->first = NULL;
+    g->last = &g->first;
+    g->held = 0;
+    g->heldDue = UINT64_MAX;
+    epicsMutexUnlock(g->lock);
+    for (; list; list = next) {
+        int isLast = now >= list->since + WAIT_NS;
+
+        next = list->next;
+        if (isLast && read < list->put.at)
+            ebpfMonGatewaysNoteLost(g, 0, 0, list->put.at);
+        if ((isLast || read >= list->put.at) && setClient(g, isLast, &list->put)) {
+            g->calls.publish(g->calls.arg, &list->put);
+            free(list);
+            continue;
+        }
+        if (list->since + WAIT_NS < due)
+            due = list->since + WAIT_NS;
+        list->next = NULL;
+        *end = list;
+        end = &list->next;
+        count++;
+    }
+    keepHeld(g, kept, end, count, due);
+}
+
+uint64_t ebpfMonGatewaysGetDue(ebpfMonGateways *g)
+{
+    uint64_t due;
+
+    epicsMutexMustLock(g->lock);
+    due = g->heldDue;
+    epicsMutexUnlock(g->lock);
+    return g->waiting && g->outerDue < due ? g->outerDue : due;
+}

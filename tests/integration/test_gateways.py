@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Puts through gateways of pvAccess: each is one line, with the client behind the gateway, or with a mark; none has the name of
+somebody else. Who sent what is told by the clients."""
+import collections
+import json
+import random
+
+import pytest
+from tests.harness import db, rawca
+from tests.harness.gateway import Gateway, Person, Proxy
+from tests.harness.putlog import PutLog
+from tests.harness.wait import until
+
+RECORDS = [f"A{i}" for i in range(10)]
+DB = db.READY + "".join(db.record("ao", r) for r in RECORDS) + db.record("stringout", "S") + \
+    db.record("mbbo", "M", ZRST="zero", ONST="one", TWST="two") + db.record("waveform", "W", FTVL="DOUBLE", NELM=100) + \
+    db.record("ao", "L", OUT="$(P)TO PP") + db.record("ao", "TO")
+ALICE, BOB = "nobody", "games"
+ROUNDS = 10
+
+
+@pytest.fixture(scope="module")
+def ioc(module_ioc):
+    return module_ioc(DB, kind="softIocPVA").start()
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return PutLog(tmp_path_factory.mktemp("log") / "puts.json")
+
+
+@pytest.fixture(scope="module")
+def rules(tmp_path_factory, ioc):
+    path = tmp_path_factory.mktemp("rules") / "rules.json"
+    path.write_text(json.dumps({"rules": [{"name": "who", "pv": f"{ioc.prefix}S", "users": ALICE, "realUsers": ALICE}]}))
+    return path
+
+
+@pytest.fixture(scope="module")
+def monitor(module_monitor, ioc, log, rules):
+    m = module_monitor(before=[log.command(), f'ebpfMonRules "{rules}"']).start()
+    m.wait_ioc(ioc)
+    return m
+
+
+def discarded(thing):
+    yield thing
+    thing.discard()
+
+
+@pytest.fixture(scope="module")
+def gateway(tmp_path_factory, ioc, monitor):
+    yield from discarded(Gateway(tmp_path_factory.mktemp("gateway"), ioc.port))
+
+
+@pytest.fixture(scope="module")
+def alice(gateway):
+    yield from discarded(Person(ALICE, gateway.port))
+
+
+@pytest.fixture(scope="module")
+def bob(gateway):
+    yield from discarded(Person(BOB, gateway.port))
+
+
+def lines(log, ioc, number, *persons):
+    """What the log says of so many puts that these persons send now; more would be a defect."""
+    mark = len(log.of(ioc.prefix))
+    yield
+    for p in persons:
+        assert p.wait() == []
+    yield log.next(number, ioc.prefix, mark)
+
+
+def put(log, ioc, person, *puts):
+    """Makes the puts. Returns the lines, by record."""
+    step = lines(log, ioc, len(puts), person)
+    next(step)
+    person.send(*((ioc.prefix + r, v) for r, v in puts))
+    return {o["pv"].removeprefix(ioc.prefix): o for o in next(step)}
+
+
+def check_person(line, user, gateway):
+    assert "who_sure" not in line and line["user"] == line["real_user"] == user, line
+    assert line["gateway"] in (f"pvagw[{gateway.pid}]", f"proxy.py[{gateway.pid}]"), line
+    assert line["gateway_server"] == f"127.0.0.1:{gateway.port + 1000}" and line["gateway_time"] < line["time"], line
+
+
+def test_each_put_has_its_person(ioc, monitor, log, gateway, alice, bob):
+    """Numbers, an enum, a text, an array. What a link writes then has the same client."""
+    for person in (alice, bob):
+        person.connect(*(ioc.prefix + r for r in RECORDS))
+        seen = put(log, ioc, person, ("A0", 3.5), ("M", 1), ("S", "text"), ("W", [1.0, 2.0, 3.0]))
+        for record, value in {"A0": "3.5", "M": "one", "S": "text", "W": "[3] 1 2 3"}.items():
+            check_person(seen[record], person.user, gateway)
+            assert seen[record]["value"] == value and seen[record]["ioc"] == ioc.name and seen[record]["result"] == "ok"
+    step = lines(log, ioc, 2, bob)
+    next(step)
+    bob.send((ioc.prefix + "L", 4))
+    for o in next(step):
+        assert o["user"] == BOB and o["gateway"] == f"pvagw[{gateway.pid}]" and "who_sure" not in o, o
+    until(lambda: f"by {BOB}@" in (text := monitor.lines("PUT_LOG")) and f" through gateway pvagw[{gateway.pid}] " in text, 10,
+          lambda: monitor.lines("PUT_LOG"))
+
+
+def test_at_the_same_moment(ioc, monitor, log, gateway, alice, bob):
+    """Two clients put few values to the same PVs at the same moments. Of each value each PV has as many lines as were sent, and no
+    client has more of them than it has sent."""
+    chance = random.Random(53)
+    sent = {p.user: collections.Counter() for p in (alice, bob)}
+    step = lines(log, ioc, 2 * ROUNDS * len(RECORDS), alice, bob)
+    next(step)
+    for _ in range(ROUNDS):
+        for person in (alice, bob):
+            puts = [(ioc.prefix + r, float(chance.randrange(3))) for r in chance.sample(RECORDS, len(RECORDS))]
+            sent[person.user].update((pv, f"{v:g}") for pv, v in puts)
+            person.send(*puts)
+        for person in (alice, bob):
+            assert person.wait() == []
+    seen = next(step)
+    named = {user: collections.Counter() for user in sent}
+    for o in seen:
+        assert o["gateway"] == f"pvagw[{gateway.pid}]", o
+        if "who_sure" in o:
+            assert o["gateway_clients"] == "2", o
+        else:
+            check_person(o, o["user"], gateway)
+            named[o["user"]][o["pv"], o["value"]] += 1
+    assert collections.Counter((o["pv"], o["value"]) for o in seen) == sum(sent.values(), collections.Counter())
+    assert all(not named[user] - sent[user] for user in sent), named
+    marked = len(seen) - sum(n.total() for n in named.values())
+    print(f"{marked} of {len(seen)} puts are marked")
+    assert marked < len(seen) / 2
+
+
+def test_same_moment(ioc, monitor, log, tmp_path):
+    """A gateway that makes the puts of two clients when it has both: of the same value nobody can tell which is whose, of another one or
+    to another PV it is certain."""
+    proxy = Proxy(tmp_path, "p4p", ioc.port, *(ioc.prefix + r for r in ("A0", "A1")))
+    alice, bob = (Person(user, proxy.port) for user in (ALICE, BOB))
+
+    def both(first, second):
+        before = proxy.process.lines.count("came")
+        step = lines(log, ioc, 2, alice, bob)
+        next(step)
+        alice.send((ioc.prefix + first[0], first[1]))
+        bob.send((ioc.prefix + second[0], second[1]))
+        until(lambda: proxy.process.lines.count("came") == before + 2, 10, proxy.process.output)
+        proxy.process.send("go on")
+        return sorted(next(step), key=lambda o: o["time"])
+
+    try:
+        for first, second in ((("A0", 78.0), ("A0", 79.0)), (("A1", 80.0), ("A0", 80.0))):
+            seen = {(o["pv"].removeprefix(ioc.prefix), float(o["value"])): o for o in both(first, second)}
+            check_person(seen[first], ALICE, proxy)
+            check_person(seen[second], BOB, proxy)
+        one, two = both(("A0", 77.0), ("A0", 77.0))
+        assert one["who_sure"] is False and one["gateway_clients"] == "2" and one["user"] not in (ALICE, BOB), one
+        assert f"by one of 2 clients through gateway proxy.py[{proxy.pid}] " in monitor.lines("PUT_LOG")
+        # the gateway has answered the first one before it makes the second one
+        assert "who_sure" not in two and two["user"] in (ALICE, BOB), two
+    finally:
+        for thing in (alice, bob, proxy):
+            thing.discard()
+
+
+def test_channel_access(ioc, monitor, log, tmp_path):
+    """A gateway of Channel Access. Plain writes have no reply, that could tell the end."""
+    proxy = Proxy(tmp_path, "caproto", ioc.port, *(ioc.prefix + r for r in ("A0", "A1")))
+    clients = {user: rawca.RawCa(proxy.port, user=user) for user in ("anna", "bert")}
+    number = {user: c.sid(ioc.prefix + "A0") for user, c in clients.items()}
+
+    def write(user, value):
+        clients[user].send(rawca.write(number[user], rawca.DOUBLE, [value]))
+
+    try:
+        for user, value in (("anna", 21.0), ("bert", 22.0), ("anna", 22.0)):
+            step = lines(log, ioc, 1)
+            next(step)
+            write(user, value)
+            line, = next(step)
+            assert line["user"] == user and line["gateway"] == f"proxy.py[{proxy.pid}]" and "who_sure" not in line, line
+        step = lines(log, ioc, 2)
+        next(step)
+        proxy.process.halt()
+        write("anna", 23.0)
+        write("bert", 23.0)
+        until(lambda: proxy.unread() == 2, 10, "the bytes of both have come")
+        proxy.process.go_on()
+        for line in next(step):
+            assert line["who_sure"] is False and line["gateway_clients"] == "2" and line["user"] not in clients, line
+    finally:
+        for thing in clients.values():
+            thing.close()
+        proxy.discard()
+
+
+def test_two_gateways(ioc, monitor, log, gateway, tmp_path):
+    second = Gateway(tmp_path, gateway.port)
+    person = Person(BOB, second.port)
+    try:
+        line = put(log, ioc, person, ("A1", 7.25))["A1"]
+        assert line["user"] == BOB and line["gateway"] == f"pvagw[{second.pid}], pvagw[{gateway.pid}]", line
+        assert line["gateway_server"] == f"127.0.0.1:{second.port + 1000}" and "who_sure" not in line, line
+    finally:
+        person.discard()
+        second.discard()
+
+
+def test_other_names(ioc, monitor, log, tmp_path):
+    """A gateway that changes names: after three puts the monitor knows how, and before that it says that it does not."""
+    changing = Gateway(tmp_path, ioc.port, pvlist=r"GW:(.*) ALIAS \1" + "\n")
+    person = Person(BOB, changing.port)
+    step = lines(log, ioc, 5, person)
+    records = RECORDS[:5]
+    next(step)
+    try:
+        person.connect(*(f"GW:{ioc.prefix}{r}" for r in records))
+        for n, record in enumerate(records):
+            person.send((f"GW:{ioc.prefix}{record}", 10.0 + n))
+            person.wait()
+        seen = next(step)
+        assert ["gateway" in o for o in seen] == [False] * 3 + [True] * 2, seen
+        for o in seen[3:]:
+            check_person(o, BOB, changing)
+            assert o["channel"] == f"GW:{o['pv']}", o
+    finally:
+        person.discard()
+        changing.discard()
+
+
+def test_rules(ioc, monitor, log, alice, bob):
+    """The rule judges the client behind the gateway, not the gateway."""
+    assert "unexpected" not in put(log, ioc, alice, ("S", "hers"))["S"]
+    line = put(log, ioc, bob, ("S", "his"))["S"]
+    assert line["unexpected"] is True and f'user "{BOB}"' in line["rule"], line
+
+
+def test_refused_by_the_gateway(ioc, monitor, log, tmp_path):
+    """No inner put follows: the put to the gateway is shown."""
+    refusing = Gateway(tmp_path, ioc.port, access='ASG(DEFAULT) { RULE(1, READ) }\n')
+    person = Person(BOB, refusing.port)
+    mark = len(log.of(ioc.prefix))
+    try:
+        person.send((ioc.prefix + "A2", 1.0))
+        assert person.wait() != []
+        line, = log.next(1, ioc.prefix, mark)
+        assert line["user"] == BOB and line["result"] in ("denied", "failed") and "gateway" not in line, line
+        assert line["server"] == f"127.0.0.1:{refusing.port + 1000}", line
+    finally:
+        person.discard()
+        refusing.discard()

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The client behind a gateway: which outer put is the one of an inner put, and when nobody can tell. The test makes the outer
+ * puts as events of wire/. */
+#include <stdlib.h>
+#include <string.h>
+
+#include <epicsUnitTest.h>
+#include <testMain.h>
+
+#include "common/clock.h"
+#include "common/hash.h"
+#include "put/gateways.h"
+#include "fakeClients.h"
+
+#define GATEWAY_PID 4711
+#define SECOND_PID  4712
+#define MS          1000000ull
+
+static ebpfMonPutClients *clients;
+static ebpfMonRealCircuits *real;
+static ebpfMonGateways *gateways;
+static ebpfMonPut published; /* the last one of those that were held … */
+static unsigned count;       /* … and their number */
+static unsigned wakes;
+static unsigned forgedPort;  /* no socket has this connection; 0: all are real */
+static uint64_t base, id;
+
+static int findReceived(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
+                        ebpfMonReceived *received)
+{
+    (void)first; (void)pid;
+    memset(received, 0, sizeof(*received));
+    return ntohs(peer->port) != forgedPort;
+}
+
+static void onPublish(void *arg, ebpfMonPut *put)
+{
+    (void)arg;
+    published = *put;
+    count++;
+}
+
+static void onWake(void *arg)
+{
+    (void)arg;
+    wakes++;
+}
+
+static void renew(void)
+{
+    const ebpfMonGatewayCalls calls = { .publish = onPublish, .wake = onWake };
+
+    ebpfMonGatewaysFree(gateways);
+    ebpfMonRealCircuitsFree(real);
+    real = ebpfMonRealCircuitsNew(findReceived);
+    gateways = ebpfMonGatewaysNew(clients, &calls);
+    ebpfMonGatewaysSetRealCircuits(gateways, real);
+    count = wakes = forgedPort = 0;
+    id = 0;
+    base = ebpfMonClockMonotonic();
+}
+
+static ebpfMonWireEvent makeEvent(unsigned port, uint64_t number)
+{
+    return (ebpfMonWireEvent){ .protocol = ebpfMonWirePva, .time = ebpfMonClockReal(), .peer = fakePeer(port, 5075),
+                               .circuit = port, .seq = (uint32_t)number * 100, .end = (uint32_t)number * 100 + 50,
+                               .id = number, .host = "office1", .message = "", .replyAsked = 1, .count = 1 };
+}
+
+/* A put of the client with this port and name to this process, "ms" after the begin. Returns its number. */
+static uint64_t addOuterTo(pid_t pid, unsigned port, const char *user, const char *name, const char *value,
+                           unsigned ms)
+{
+    ebpfMonWireEvent ev = makeEvent(port, ++id);
+
+    ev.kind = ebpfMonWirePut;
+    ev.user = user;
+    ev.name = name;
+    ev.text = value;
+    ev.isNumber = 1;
+    ev.number = strtod(value, NULL);
+    ev.hash = ebpfMonHashInteger((uint64_t)ev.number + 1);
+    ebpfMonGatewaysAddPut(gateways, &ev, pid, NULL, base + ms * MS);
+    return id;
+}
+
+static uint64_t addOuter(unsigned port, const char *user, const char *name, const char *value, unsigned ms)
+{
+    return addOuterTo(GATEWAY_PID, port, user, name, value, ms);
+}
+
+static void reply(unsigned port, uint64_t number, int ok, unsigned ms)
+{
+    ebpfMonWireEvent ev = makeEvent(port, number);
+
+    ev.kind = ebpfMonWireReply;
+    ev.ok = ok;
+    ebpfMonGatewaysAddReply(gateways, &ev, base + ms * MS);
+}
+
+/* A put that the gateway makes. */
+static ebpfMonPut makeInner(const char *pv, const char *value, unsigned ms)
+{
+    ebpfMonPut put = { .at = base + ms * MS, .peerPid = GATEWAY_PID, .through = ebpfMonByPva, .isNumber = 1,
+                       .number = strtod(value, NULL), .peer = "10.0.0.2:3000", .server = "10.0.0.3:5075",
+                       .user = "gate", .host = "gate1", .command = "python pvagw" };
+
+    put.hash = ebpfMonHashInteger((uint64_t)put.number + 1);
+    strcpy(put.pv, pv);
+    strcpy(put.val, value);
+    return put;
+}
+
+/* The same, after the gateway's packets were read. */
+static ebpfMonPut join(const char *pv, const char *value, unsigned ms)
+{
+    ebpfMonPut put = makeInner(pv, value, ms);
+
+    ebpfMonGatewaysSetClient(gateways, &put);
+    return put;
+}
+
+static int isBy(const ebpfMonPut *put, const char *user)
+{
+    return !put->isUnsure && strcmp(put->user, user) == 0 && put->gatewayClients == 1 &&
+           strcmp(put->gateway, "pvagw[4711]") == 0 && strcmp(put->server, "10.0.0.3:5075") == 0 &&
+           strcmp(put->gatewayServer, "10.0.0.2:5075") == 0;
+}
+
+static int isOneOf(const ebpfMonPut *put, unsigned number)
+{
+    return put->isUnsure && put->gatewayClients == number && strcmp(put->user, "gate") == 0 && put->gateway[0];
+}
+
+static void testJoin(void)
+{
+    ebpfMonPut put;
+    uint64_t first;
+
+    testDiag("One client, or one that is certain");
+    renew();
+    put = join("X", "5", 1);
+    testOk(!put.gateway[0] && !put.isUnsure, "a client that is no server is no gateway");
+    addOuter(1001, "anna", "X", "5", 0);
+    put = join("X", "5", 1);
+    testOk(isBy(&put, "anna") && strstr(put.who, "anna@office1 through gateway pvagw[4711]"), "%s", put.who);
+    put = join("X", "5", 2);
+    testOk(isOneOf(&put, 0) && strstr(put.who, "a client not known through gateway"), "its put is taken: %s", put.who);
+
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
+    addOuter(1002, "bert", "X", "6", 0);
+    addOuter(1003, "carl", "Y", "5", 0);
+    addOuter(1004, "dora", "X", "5", 3);
+    put = join("X", "5", 1);
+    testOk(isBy(&put, "anna"), "others have another value, another PV, or came later: %s", put.who);
+    put = join("X.VAL", "6", 2);
+    testOk(isBy(&put, "bert"), "X.VAL is X: %s", put.who);
+
+    renew();
+    first = addOuter(1001, "anna", "X", "5", 0);
+    reply(1001, first, 1, 2);
+    addOuter(1002, "bert", "X", "5", 3);
+    put = join("X", "5", 4);
+    testOk(isBy(&put, "bert"), "the first was answered before: %s", put.who);
+
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
+    addOuter(1001, "anna", "X", "5", 0);
+    put = join("X", "5", 1);
+    testOk(isBy(&put, "anna"), "two of one client: %s", put.who);
+}
+
+static void testUnsure(void)
+{
+    ebpfMonWireEvent ev;
+    ebpfMonPut put;
+    uint64_t first;
+
+    testDiag("Not certain");
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
+    addOuter(1002, "bert", "X", "5", 0);
+    put = join("X", "5", 1);
+    testOk(isOneOf(&put, 2) && strstr(put.who, "one of 2 clients through gateway pvagw[4711]"), "%s", put.who);
+
+    forgedPort = 1002;
+    renew();
+    forgedPort = 1002;
+    addOuter(1001, "anna", "X", "5", 0);
+    addOuter(1002, "bert", "X", "5", 0);
+    put = join("X", "5", 1);
+    testOk(isBy(&put, "anna"), "the other one is forged: %s", put.who);
+
+    renew();
+    first = addOuter(1001, "anna", "X", "5", 0);
+    reply(1001, first, 1, 1);
+    put = join("X", "5", 2);
+    testOk(put.isUnsure && put.gatewayClients == 1 && strncmp(put.who, "perhaps anna@", 13) == 0,
+           "the gateway answered before: %s", put.who);
+
+    renew();
+    first = addOuter(1001, "anna", "X", "5", 0);
+    reply(1001, first, 0, 1);
+    put = join("X", "5", 2);
+    testOk(!put.gateway[0], "the gateway refused it");
+
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
+    ebpfMonGatewaysNoteLost(gateways, GATEWAY_PID, 0, base);
+    put = join("X", "5", 1);
+    testOk(put.isUnsure && strncmp(put.who, "perhaps anna@", 13) == 0, "packets were lost: %s", put.who);
+
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
+    addOuter(1002, "bert", "", "5", 0);
+    put = join("X", "5", 1);
+    testOk(isOneOf(&put, 2), "the name of the other one is not known: %s", put.who);
+
+    renew();
+    for (unsigned i = 0; i < 300; i++)
+        addOuter(2000 + i, "many", "Z", "5", 0);
+    addOuter(1001, "anna", "X", "5", 0);
+    put = join("X", "5", 1);
+    testOk(put.isUnsure && strncmp(put.who, "perhaps anna@", 13) == 0, "too many at once: %s", put.who);
+
+    renew();
+    ev = makeEvent(1001, 1);
+    ev.kind = ebpfMonWirePut;
+    ev.user = "anna";
+    ev.name = "X";
+    ev.text = "?";
+    ebpfMonGatewaysAddPut(gateways, &ev, GATEWAY_PID, NULL, base);
+    put = join("X", "5", 1);
+    testOk(put.isUnsure && strncmp(put.who, "perhaps anna@", 13) == 0, "its value is not known: %s", put.who);
+}
+
+static void testNames(void)
+{
+    static const char *const name[] = { "A", "A", "B", "C", "D" };
+    char outer[16];
+    ebpfMonPut put;
+
+    testDiag("A gateway that changes names");
+    renew();
+    for (unsigned i = 0; i < 5; i++) {
+        uint64_t number;
+
+        snprintf(outer, sizeof(outer), "GW:DEV:%s", name[i]);
+        number = addOuter(1001, "anna", outer, "5", 10 * i);
+        snprintf(outer, sizeof(outer), "DEV:%s", name[i]);
+        put = join(outer, "5", 10 * i + 1);
+        reply(1001, number, 1, 10 * i + 2);
+        testOk(i < 4 ? !put.gateway[0] : isBy(&put, "anna") && strcmp(put.channel, "GW:DEV:D") == 0,
+               "%s by %s", outer, put.who);
+    }
+    addOuter(1001, "anna", "GW:DEV:E", "7", 60);
+    addOuter(1002, "bert", "GW:DEV:F", "7", 60);
+    put = join("DEV:F", "7", 61);
+    testOk(isBy(&put, "bert"), "the rule tells them apart: %s", put.who);
+}
+
+static void testChain(void)
+{
+    ebpfMonPut put, link;
+    struct ebpfMonPeer peer = fakePeer(FAKE_LOCAL_PORT, 5075);
+
+    testDiag("Two in a row, and what a put causes");
+    renew();
+    (void)peer;
+    addOuterTo((pid_t)getpid(), 1001, "anna", "X", "5", 0); /* to the first gateway, which is this process */
+    addOuter(FAKE_LOCAL_PORT, "gate0", "X", "5", 1);
+    put = join("X", "5", 2);
+    testOk(!put.isUnsure && strcmp(put.user, "anna") == 0 && strstr(put.gateway, ", pvagw[4711]"), "%s", put.who);
+
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
+    link = makeInner("Y", "9", 1);
+    link.through = ebpfMonByLink;
+    link.source = (ebpfMonChainId){ .iocId = 1, .tid = 2, .begin = 3 };
+    put = makeInner("X", "5", 1);
+    put.chain = link.source;
+    testOk(ebpfMonGatewaysHold(gateways, &link) && ebpfMonGatewaysHold(gateways, &put) && wakes == 2, "held");
+    ebpfMonGatewaysPublish(gateways, base, base);
+    testOk(count == 0, "not all packets from before are read");
+    ebpfMonGatewaysPublish(gateways, base + 2 * MS, base);
+    testOk(count == 1 && isBy(&published, "anna"), "%u: %s", count, published.who);
+    ebpfMonGatewaysPublish(gateways, base + 3 * MS, base);
+    testOk(count == 2 && strcmp(published.pv, "Y") == 0 && isBy(&published, "anna"), "the link: %s", published.who);
+    put = makeInner("X", "5", 1);
+    put.peerPid = SECOND_PID;
+    testOk(!ebpfMonGatewaysHold(gateways, &put), "no server");
+    ebpfMonGatewaysPublish(gateways, base, UINT64_MAX);
+    put.peerPid = GATEWAY_PID;
+    testOk(!ebpfMonGatewaysHold(gateways, &put), "at the end nothing is held");
+}
+
+static ebpfMonPacketPut *makePacket(unsigned port, uint64_t number, int ok)
+{
+    ebpfMonPacketPut *p = calloc(1, sizeof(*p));
+
+    p->circuit = port;
+    p->id = number;
+    p->pid = GATEWAY_PID;
+    p->replied = 1;
+    p->ok = (uint8_t)ok;
+    return p;
+}
+
+static void testOuter(void)
+{
+    uint64_t number;
+    ebpfMonPacketPut *p, *given;
+
+    testDiag("The outer put");
+    renew();
+    number = addOuter(1001, "anna", "X", "5", 0);
+    p = makePacket(1001, number, 1);
+    testOk(!ebpfMonGatewaysTake(gateways, p, base), "this server is no client");
+    ebpfMonGatewaysAddClient(gateways, GATEWAY_PID);
+    testOk(ebpfMonGatewaysTake(gateways, p, base), "it waits for the inner one");
+    testOk(ebpfMonGatewaysGetDue(gateways) > base + 1000 * MS && !ebpfMonGatewaysGive(gateways, base + 1000 * MS),
+           "… for more than a second");
+    given = ebpfMonGatewaysGive(gateways, base + 4000 * MS);
+    testOk(given == p && !ebpfMonGatewaysGive(gateways, base + 4000 * MS), "there is none");
+    free(given);
+    testOk(ebpfMonGatewaysGetDue(gateways) == UINT64_MAX, "nothing waits");
+
+    number = addOuter(1001, "anna", "X", "6", 10);
+    testOk(ebpfMonGatewaysTake(gateways, makePacket(1001, number, 1), base), "it waits");
+    join("X", "6", 11);
+    testOk(!ebpfMonGatewaysGive(gateways, base + 5000 * MS), "there is one");
+
+    number = addOuter(1001, "anna", "X", "7", 20);
+    join("X", "7", 21);
+    testOk(ebpfMonGatewaysTake(gateways, makePacket(1001, number, 1), base), "there was one");
+    testOk(!ebpfMonGatewaysGive(gateways, base + 5000 * MS), "it is not published");
+
+    number = addOuter(1001, "anna", "X", "8", 30);
+    p = makePacket(1001, number, 1);
+    testOk(!ebpfMonGatewaysTake(gateways, p, UINT64_MAX), "at the end nothing waits");
+    free(p);
+    number = addOuter(1001, "anna", "X", "9", 40);
+    testOk(ebpfMonGatewaysTake(gateways, makePacket(1001, number, 1), base), "what waits now …");
+    for (unsigned i = 0; i < 300; i++)
+        addOuter(1002, "bert", "Z", "1", 50);
+    given = ebpfMonGatewaysGive(gateways, base);
+    testOk(given && given->id == number, "… is published when its place is needed");
+    free(given);
+}
+
+MAIN(testGateways)
+{
+    testPlan(40);
+    clients = fakeClientsMake(NULL);
+    testJoin();
+    testUnsure();
+    testNames();
+    testChain();
+    testOuter();
+    ebpfMonGatewaysFree(gateways);
+    ebpfMonGatewaysFree(NULL);
+    ebpfMonRealCircuitsFree(real);
+    fakeClientsFree(clients);
+    return testDone();
+}
