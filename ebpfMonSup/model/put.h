@@ -105,10 +105,10 @@ typedef struct {
     uint32_t peerUid;
     int      isUnsure;    /* nonzero: another client of the same thread of the server may have made the put. All that is
                            * said of the client is of one that may be it */
-    char     gateway[96]; /* gateways that made the put for the client, "pvagw[1234], pvagw[1235]": the first is the one to
-                           * which the client is connected. Empty: none, as far as is known */
-    unsigned gatewayClients; /* so many clients may be the one; 0: none is known. If it is not 1, all that is said of the
-                           * client is of the gateway itself (ebpfMonPutIsAnonymous) */
+    char     gateway[96]; /* gateways that made the put for the client, "pvagw[1234], pvagw[1235]": he is connected to
+                           * the first. Empty: none, as far as is known */
+    unsigned gatewayClients; /* so many clients may be the one; 0: none is known. If it is not 1, all that is said of
+                           * the client is of the gateway itself (ebpfMonPutIsAnonymous) */
     epicsTimeStamp gatewayTime; /* when the client's put came to the first gateway … */
     char     gatewayServer[EBPFMON_PEER_SIZE]; /* … and its address:port */
     char     command[64]; /* command of a client on this host */

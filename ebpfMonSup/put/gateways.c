@@ -40,6 +40,7 @@ typedef struct {
     ebpfMonPacketPut *waiting;   /* not published: its inner put may come … */
     uint64_t          until;     /* … until then */
     ebpfMonPacketPut  p;         /* without data, and not in any list */
+    char              pv[128]; /* "channel" without .VAL, modifiers and filters */
     char              text[128];
 } outerPut;
 
@@ -71,9 +72,10 @@ typedef struct heldPut {
 } heldPut;
 
 struct ebpfMonGateways {
-    ebpfMonPutClients  *clients; /* the caller's, as "real" */
-    ebpfMonRealCircuits *real;
+    ebpfMonPutClients  *clients; /* the caller's */
     ebpfMonGatewayCalls calls;
+    int (*isReal)(void *arg, const ebpfMonPacketPut *put); /* with "proofs" */
+    void               *proofs;
     epicsMutexId        lock;    /* guards the next seven */
     uint32_t            clientPid[CLIENTS];
     pid_t               serverPid[SERVERS];
@@ -98,7 +100,7 @@ struct ebpfMonGateways {
 
 /* An inner put, as far as it must agree with the outer one. */
 typedef struct {
-    const char *name, *otherName; /* of the channel */
+    const char *name, *pv; /* of the channel, as the gateway wrote it, and of the PV */
     const char *text;
     uint64_t    hash, at;
     double      number;
@@ -145,14 +147,15 @@ void ebpfMonGatewaysFree(ebpfMonGateways *g)
     free(g);
 }
 
-void ebpfMonGatewaysSetRealCircuits(ebpfMonGateways *g, ebpfMonRealCircuits *real)
+void ebpfMonGatewaysSetProofs(ebpfMonGateways *g, int (*isReal)(void *arg, const ebpfMonPacketPut *put), void *arg)
 {
-    g->real = real;
+    g->isReal = isReal;
+    g->proofs = arg;
 }
 
 /* --- processes --- */
 
-static serverProcess *findServer(ebpfMonGateways *g, pid_t pid)
+static serverProcess *findGatewayProcess(ebpfMonGateways *g, pid_t pid)
 {
     for (unsigned i = 0; pid && i < SERVERS; i++)
         if (g->server[i].pid == pid)
@@ -160,7 +163,7 @@ static serverProcess *findServer(ebpfMonGateways *g, pid_t pid)
     return NULL;
 }
 
-static void forgetWaiting(ebpfMonGateways *g, outerPut *o)
+static void forgetWaitingOuter(ebpfMonGateways *g, outerPut *o)
 {
     if (!o->waiting)
         return;
@@ -170,7 +173,7 @@ static void forgetWaiting(ebpfMonGateways *g, outerPut *o)
 }
 
 /* The outer put loses its place: it is published now, if it waits. */
-static void releaseOuter(ebpfMonGateways *g, outerPut *o)
+static void releaseOuterPut(ebpfMonGateways *g, outerPut *o)
 {
     if (o->waiting) {
         o->waiting->next = g->ready;
@@ -181,9 +184,9 @@ static void releaseOuter(ebpfMonGateways *g, outerPut *o)
     o->isUsed = 0;
 }
 
-static serverProcess *useServer(ebpfMonGateways *g, pid_t pid, uint64_t at)
+static serverProcess *useGatewayProcess(ebpfMonGateways *g, pid_t pid, uint64_t at)
 {
-    serverProcess *s = findServer(g, pid), *oldest = g->server;
+    serverProcess *s = findGatewayProcess(g, pid), *oldest = g->server;
     outerPut *outer;
 
     if (!s) {
@@ -195,7 +198,7 @@ static serverProcess *useServer(ebpfMonGateways *g, pid_t pid, uint64_t at)
         if (!outer)
             return NULL;
         for (unsigned i = 0; i < OUTERS; i++)
-            releaseOuter(g, &outer[i]);
+            releaseOuterPut(g, &outer[i]);
         *s = (serverProcess){ .pid = pid, .outer = outer };
         epicsMutexMustLock(g->lock);
         g->serverPid[s - g->server] = pid;
@@ -206,7 +209,7 @@ static serverProcess *useServer(ebpfMonGateways *g, pid_t pid, uint64_t at)
 }
 
 /* Under the lock. */
-static int isServer(const ebpfMonGateways *g, uint32_t pid)
+static int isGatewayProcess(const ebpfMonGateways *g, uint32_t pid)
 {
     for (unsigned i = 0; pid && i < SERVERS; i++)
         if (g->serverPid[i] == (pid_t)pid)
@@ -221,7 +224,7 @@ void ebpfMonGatewaysAddClient(ebpfMonGateways *g, uint32_t pid)
     epicsMutexUnlock(g->lock);
 }
 
-static int isClient(ebpfMonGateways *g, pid_t pid)
+static int isClientProcess(ebpfMonGateways *g, pid_t pid)
 {
     int is;
 
@@ -233,7 +236,7 @@ static int isClient(ebpfMonGateways *g, pid_t pid)
 
 void ebpfMonGatewaysNoteLost(ebpfMonGateways *g, pid_t pid, int isGivenUp, uint64_t at)
 {
-    serverProcess *s = findServer(g, pid);
+    serverProcess *s = findGatewayProcess(g, pid);
     uint64_t *upTo = s ? &s->lostUpTo : &g->lostUpTo, end = at + (isGivenUp ? BLIND_NS : SENT_NS);
 
     if ((s || !pid) && *upTo < end)
@@ -242,18 +245,18 @@ void ebpfMonGatewaysNoteLost(ebpfMonGateways *g, pid_t pid, int isGivenUp, uint6
 
 /* --- outer puts --- */
 
-static int isUnderWay(const outerPut *o, uint64_t now)
+static int isOuterUnderWay(const outerPut *o, uint64_t now)
 {
     return o->isUsed && !o->isTaken && !o->repliedAt && now < o->p.at + (o->p.replyAsked ? ASKED_NS : SENT_NS);
 }
 
-static unsigned findPlace(uint64_t circuit, uint64_t id)
+static unsigned findOuterPlace(uint64_t circuit, uint64_t id)
 {
     return (unsigned)(ebpfMonHashMix(circuit << 32 ^ id) % PLACES);
 }
 
 /* NULL: none, or it has lost its place. */
-static outerPut *getPlace(ebpfMonGateways *g, unsigned place)
+static outerPut *getOuterAt(ebpfMonGateways *g, unsigned place)
 {
     unsigned number = g->place[place % PLACES];
     serverProcess *s = number ? &g->server[(number - 1) / OUTERS] : NULL;
@@ -261,10 +264,10 @@ static outerPut *getPlace(ebpfMonGateways *g, unsigned place)
     return s && s->outer[(number - 1) % OUTERS].isUsed ? &s->outer[(number - 1) % OUTERS] : NULL;
 }
 
-static outerPut *findOuter(ebpfMonGateways *g, uint64_t circuit, uint64_t id)
+static outerPut *findOuterPut(ebpfMonGateways *g, uint64_t circuit, uint64_t id)
 {
     for (unsigned i = 0; id && i < WAYS; i++) {
-        outerPut *o = getPlace(g, findPlace(circuit, id) + i);
+        outerPut *o = getOuterAt(g, findOuterPlace(circuit, id) + i);
 
         if (o && o->p.circuit == circuit && o->p.id == id)
             return o;
@@ -272,77 +275,49 @@ static outerPut *findOuter(ebpfMonGateways *g, uint64_t circuit, uint64_t id)
     return NULL;
 }
 
-static void setPlace(ebpfMonGateways *g, const outerPut *o, unsigned number)
+static void setOuterPlace(ebpfMonGateways *g, const outerPut *o, unsigned number)
 {
-    unsigned first = findPlace(o->p.circuit, o->p.id), i = 0;
+    unsigned first = findOuterPlace(o->p.circuit, o->p.id), i = 0;
 
-    while (i + 1 < WAYS && g->place[(first + i) % PLACES] != number && getPlace(g, first + i))
+    while (i + 1 < WAYS && g->place[(first + i) % PLACES] != number && getOuterAt(g, first + i))
         i++;
     g->place[(first + i) % PLACES] = (uint16_t)number;
 }
 
-void ebpfMonGatewaysAddPut(ebpfMonGateways *g, const ebpfMonWireEvent *ev, pid_t pid, const struct ebpfMonPeer *outer,
-                           uint64_t at)
+void ebpfMonGatewaysAddPut(ebpfMonGateways *g, const ebpfMonPacketPut *put, const char *pv, const char *text)
 {
-    serverProcess *s = useServer(g, pid, at);
+    serverProcess *s = useGatewayProcess(g, put->pid, put->at);
     outerPut *o;
 
     if (!s)
         return;
     o = &s->outer[s->next++ % OUTERS];
-    if (isUnderWay(o, at))
-        ebpfMonGatewaysNoteLost(g, pid, 0, at);
-    releaseOuter(g, o);
+    if (isOuterUnderWay(o, put->at))
+        ebpfMonGatewaysNoteLost(g, put->pid, 0, put->at);
+    releaseOuterPut(g, o);
     memset(o, 0, sizeof(*o));
     o->isUsed = 1;
-    o->p.at = at;
-    o->p.time = ev->time;
-    o->p.id = ev->id;
-    o->p.circuit = ev->circuit;
-    o->p.seq = ev->seq;
-    o->p.end = ev->end;
-    o->p.hash = ev->hash;
-    o->p.pva = ev->protocol == ebpfMonWirePva;
-    o->p.replyAsked = !!ev->replyAsked;
-    o->p.peer = ev->peer;
-    if (outer)
-        o->p.outer = *outer;
-    o->p.first = ev->first;
-    o->p.pid = pid;
-    ebpfMonTextCopy(o->p.user, sizeof(o->p.user), ev->user);
-    ebpfMonTextCopy(o->p.host, sizeof(o->p.host), ev->host);
-    ebpfMonTextCopy(o->p.channel, sizeof(o->p.channel), ev->name);
-    if (o->p.pva) {
-        int isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
-
-        o->p.isNumber = !!isNumber;
-        o->p.number = ev->number;
-        ebpfMonTextCopy(o->text, sizeof(o->text), ev->text);
-    } else {
-        int isNumber;
-
-        ebpfMonPacketTextFormatCa(ev->data, (uint32_t)ev->have, ev->baseType, ev->count, o->text, sizeof(o->text),
-                                  &isNumber, &o->p.number);
-        o->p.isNumber = !!isNumber;
-    }
-    setPlace(g, o, (unsigned)((s - g->server) * OUTERS + (o - s->outer)) + 1);
+    o->p = *put;
+    ebpfMonTextCopy(o->pv, sizeof(o->pv), pv);
+    ebpfMonTextCopy(o->text, sizeof(o->text), text);
+    setOuterPlace(g, o, (unsigned)((s - g->server) * OUTERS + (o - s->outer)) + 1);
 }
 
-static int isSameClient(const outerPut *a, const outerPut *b)
+static int isOfSameClient(const outerPut *a, const outerPut *b)
 {
     return memcmp(&a->p.peer, &b->p.peer, sizeof(a->p.peer)) == 0;
 }
 
-/* The inner put of "o" was taken for that of another put of this client, to the same PV, with the same value, which is not
- * answered yet. */
-static void exchangeTaken(ebpfMonGateways *g, outerPut *o)
+/* The inner put of "o" was taken for that of another put of this client, to the same PV, with the same value, which is
+ * not answered yet. */
+static void exchangeTakenPuts(ebpfMonGateways *g, outerPut *o)
 {
-    const serverProcess *s = findServer(g, o->p.pid);
+    const serverProcess *s = findGatewayProcess(g, o->p.pid);
 
     for (unsigned n = 0; s && s->joined && n < OUTERS; n++) {
         outerPut *other = &s->outer[n];
 
-        if (!other->isUsed || !other->isTaken || other->repliedAt || !isSameClient(o, other) ||
+        if (!other->isUsed || !other->isTaken || other->repliedAt || !isOfSameClient(o, other) ||
             strcmp(o->p.channel, other->p.channel) != 0 || strcmp(o->text, other->text) != 0 ||
             o->p.hash != other->p.hash)
             continue;
@@ -354,7 +329,7 @@ static void exchangeTaken(ebpfMonGateways *g, outerPut *o)
 
 void ebpfMonGatewaysAddReply(ebpfMonGateways *g, const ebpfMonWireEvent *ev, uint64_t at)
 {
-    outerPut *o = findOuter(g, ev->circuit, ev->id);
+    outerPut *o = findOuterPut(g, ev->circuit, ev->id);
 
     if (!o)
         return;
@@ -362,12 +337,12 @@ void ebpfMonGatewaysAddReply(ebpfMonGateways *g, const ebpfMonWireEvent *ev, uin
     o->p.replied = 1;
     o->p.ok = !!ev->ok;
     if (o->p.ok && !o->isTaken)
-        exchangeTaken(g, o);
+        exchangeTakenPuts(g, o);
 }
 
 int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
 {
-    outerPut *o = findOuter(g, put->circuit, put->id);
+    outerPut *o = findOuterPut(g, put->circuit, put->id);
 
     if (!o || o->waiting)
         return 0;
@@ -375,7 +350,7 @@ int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
         free(put);
         return 1;
     }
-    if (now == UINT64_MAX || !isClient(g, put->pid))
+    if (now == UINT64_MAX || !isClientProcess(g, put->pid))
         return 0;
     o->waiting = put;
     o->until = now + (put->replied && !put->ok ? REFUSED_NS : WAIT_NS);
@@ -396,7 +371,7 @@ ebpfMonPacketPut *ebpfMonGatewaysGive(ebpfMonGateways *g, uint64_t now)
                 outerPut *o = &g->server[i].outer[n];
 
                 if (o->waiting && o->until <= now)
-                    releaseOuter(g, o);
+                    releaseOuterPut(g, o);
                 else if (o->waiting && o->until < g->outerDue)
                     g->outerDue = o->until;
             }
@@ -409,32 +384,26 @@ ebpfMonPacketPut *ebpfMonGatewaysGive(ebpfMonGateways *g, uint64_t now)
 
 /* --- joining --- */
 
-static int isSameName(const char *a, const char *b)
-{
-    size_t n = ebpfMonPacketTextGetNameLength(a);
-
-    return n && n == ebpfMonPacketTextGetNameLength(b) && strncmp(a, b, n) == 0;
-}
-
 /* Nonzero: the gateway makes that inner name of this outer one, by the rule that its puts have told. */
-static int isMapped(const serverProcess *s, const char *outer, const char *inner)
+static int isMappedName(const serverProcess *s, const char *outer, const char *inner)
 {
     size_t from = strlen(s->from), to = strlen(s->to);
 
     return s->learnt >= LEARN && strncmp(outer, s->from, from) == 0 && strncmp(inner, s->to, to) == 0 &&
-           isSameName(outer + from, inner + to);
+           strcmp(outer + from, inner + to) == 0;
 }
 
-static int hasName(const serverProcess *s, const outerPut *o, const innerPut *inner)
+static int hasInnerName(const serverProcess *s, const outerPut *o, const innerPut *inner)
 {
-    return isSameName(o->p.channel, inner->name) || isSameName(o->p.channel, inner->otherName) ||
-           isMapped(s, o->p.channel, inner->name);
+    return strcmp(o->p.channel, inner->name) == 0 || strcmp(o->pv, inner->pv) == 0 ||
+           isMappedName(s, o->p.channel, inner->name) || isMappedName(s, o->pv, inner->pv);
 }
 
 /* 1: the values are the same; 0: they are not; -1: not known. */
-static int compareValues(const outerPut *o, const innerPut *inner)
+static int compareInnerValue(const outerPut *o, const innerPut *inner)
 {
     size_t length = strlen(o->text);
+    char *end;
     int isCut = length > 3 && strcmp(o->text + length - 3, "...") == 0;
 
     if (o->p.hash && o->p.hash == inner->hash && o->p.pva == inner->isPva)
@@ -445,7 +414,7 @@ static int compareValues(const outerPut *o, const innerPut *inner)
         return ebpfMonJoinIsSameNumber(o->p.number, inner->number);
     if (!isCut && strcmp(o->text, inner->text) == 0)
         return 1;
-    if (!o->p.isNumber && ebpfMonPacketTextIsNumber(o->text) && inner->isNumber) /* a gateway may convert it */
+    if (inner->isNumber && o->text[0] && (strtod(o->text, &end), !*end)) /* a gateway may convert it */
         return strtod(o->text, NULL) == inner->number;
     return o->p.pva == inner->isPva && o->p.hash && inner->hash ? 0 : -1;
 }
@@ -453,7 +422,7 @@ static int compareValues(const outerPut *o, const innerPut *inner)
 typedef enum { isOut, isLate, isIn } outerTime;
 
 /* When the inner put was made: while the outer one was under way (isIn), or after its reply (isLate). */
-static outerTime judgeTime(const outerPut *o, uint64_t at)
+static outerTime judgeOuterTime(const outerPut *o, uint64_t at)
 {
     if (!o->isUsed || o->isTaken || o->p.at > at + CLOCKS_NS ||
         at > o->p.at + (o->p.replyAsked ? ASKED_NS : SENT_NS))
@@ -464,7 +433,7 @@ static outerTime judgeTime(const outerPut *o, uint64_t at)
 }
 
 /* Of several puts of one client the one that was answered first was made first. */
-static int isBefore(const outerPut *a, const outerPut *b)
+static int isMadeBefore(const outerPut *a, const outerPut *b)
 {
     if (a->repliedAt && b->repliedAt)
         return a->repliedAt < b->repliedAt;
@@ -472,7 +441,7 @@ static int isBefore(const outerPut *a, const outerPut *b)
 }
 
 /* The outer puts of this kind that may be the one. Sure: it is this one, or another one of the same client. */
-static void findOuters(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind,
+static void findCandidates(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind,
                        outerMatch *match)
 {
     outerPut *seen[OUTERS];
@@ -484,8 +453,8 @@ static void findOuters(ebpfMonGateways *g, const serverProcess *s, const innerPu
         int same;
         unsigned i = 0;
 
-        if (judgeTime(o, inner->at) != kind || (o->p.channel[0] && !hasName(s, o, inner)) ||
-            !(same = compareValues(o, inner)) || !ebpfMonRealCircuitsHas(g->real, &o->p))
+        if (judgeOuterTime(o, inner->at) != kind || (o->p.channel[0] && !hasInnerName(s, o, inner)) ||
+            !(same = compareInnerValue(o, inner)) || !g->isReal(g->proofs, &o->p))
             continue;
         if (!o->p.channel[0]) {
             nameless++;
@@ -493,9 +462,9 @@ static void findOuters(ebpfMonGateways *g, const serverProcess *s, const innerPu
         }
         if (same < 0)
             match->isSure = 0;
-        if (!match->first || isBefore(o, match->first))
+        if (!match->first || isMadeBefore(o, match->first))
             match->first = o;
-        while (i < match->clients && !isSameClient(seen[i], o))
+        while (i < match->clients && !isOfSameClient(seen[i], o))
             i++;
         if (i == match->clients)
             seen[match->clients++] = o;
@@ -507,7 +476,7 @@ static void findOuters(ebpfMonGateways *g, const serverProcess *s, const innerPu
 
 /* An inner put whose name no outer put has. If only one was under way with this value, it may show how the gateway
  * changes the begin of names. */
-static void learnNames(ebpfMonGateways *g, serverProcess *s, const innerPut *inner)
+static void learnNameChange(ebpfMonGateways *g, serverProcess *s, const innerPut *inner)
 {
     const outerPut *found = NULL;
     size_t a, b;
@@ -515,13 +484,13 @@ static void learnNames(ebpfMonGateways *g, serverProcess *s, const innerPut *inn
     for (unsigned n = 0; n < OUTERS; n++) {
         const outerPut *o = &s->outer[n];
 
-        if (judgeTime(o, inner->at) != isIn || !o->p.replyAsked)
+        if (judgeOuterTime(o, inner->at) != isIn || !o->p.replyAsked)
             continue;
         if (found)
             return;
         found = o;
     }
-    if (!found || compareValues(found, inner) != 1 || !ebpfMonRealCircuitsHas(g->real, &found->p))
+    if (!found || compareInnerValue(found, inner) != 1 || !g->isReal(g->proofs, &found->p))
         return;
     a = strlen(found->p.channel);
     b = strlen(inner->name);
@@ -543,7 +512,7 @@ static void learnNames(ebpfMonGateways *g, serverProcess *s, const innerPut *inn
 }
 
 /* "python pvagw" is called pvagw. */
-static void nameGateway(const ebpfMonPutClient *client, char *buf, size_t size)
+static void nameGatewayProcess(const ebpfMonPutClient *client, char *buf, size_t size)
 {
     const char *blank = strrchr(client->command, ' ');
 
@@ -551,7 +520,7 @@ static void nameGateway(const ebpfMonPutClient *client, char *buf, size_t size)
 }
 
 /* Adds the next one on the way from the client to the IOC. */
-static void addGateway(const char *name, person *who)
+static void addGatewayName(const char *name, person *who)
 {
     char text[2 * sizeof(who->gateway)];
 
@@ -559,24 +528,24 @@ static void addGateway(const char *name, person *who)
     ebpfMonTextCopy(who->gateway, sizeof(who->gateway), text);
 }
 
-static void claimOuters(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind)
+static void claimCandidates(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind)
 {
     for (unsigned n = 0; n < OUTERS; n++) {
         outerPut *o = &s->outer[n];
 
-        if (judgeTime(o, inner->at) != kind || !hasName(s, o, inner) || !compareValues(o, inner))
+        if (judgeOuterTime(o, inner->at) != kind || !hasInnerName(s, o, inner) || !compareInnerValue(o, inner))
             continue;
         o->isClaimed = 1;
         if (o->waiting && o->waiting->ok)
-            forgetWaiting(g, o);
+            forgetWaitingOuter(g, o);
     }
 }
 
 /* Sets who is behind "gateway", the client of an inner put. Nonzero: it is a gateway, and *who is set. */
-static int findPerson(ebpfMonGateways *g, const ebpfMonPutClient *gateway, const innerPut *inner, unsigned depth,
+static int findPersonBehind(ebpfMonGateways *g, const ebpfMonPutClient *gateway, const innerPut *inner, unsigned depth,
                       person *who)
 {
-    serverProcess *s = findServer(g, (pid_t)gateway->peerPid);
+    serverProcess *s = findGatewayProcess(g, (pid_t)gateway->peerPid);
     outerTime kind = isIn;
     char name[64];
     outerMatch match;
@@ -584,20 +553,20 @@ static int findPerson(ebpfMonGateways *g, const ebpfMonPutClient *gateway, const
 
     if (!s || depth == IN_A_ROW)
         return 0;
-    nameGateway(gateway, name, sizeof(name));
-    findOuters(g, s, inner, isIn, &match);
+    nameGatewayProcess(gateway, name, sizeof(name));
+    findCandidates(g, s, inner, isIn, &match);
     if (!match.first)
-        findOuters(g, s, inner, kind = isLate, &match);
+        findCandidates(g, s, inner, kind = isLate, &match);
     o = match.first;
     if (!o)
-        learnNames(g, s, inner);
+        learnNameChange(g, s, inner);
     if (!o && !s->joined) /* as far as is known it writes by itself */
         return 0;
     who->client = *gateway;
     who->clients = match.clients;
     if (match.clients == 1) {
         const innerPut next = {
-            .name = o->p.channel, .otherName = o->p.channel, .text = o->text, .hash = o->p.hash, .at = o->p.at,
+            .name = o->p.channel, .pv = o->pv, .text = o->text, .hash = o->p.hash, .at = o->p.at,
             .number = o->p.number, .isNumber = o->p.isNumber, .isPva = o->p.pva,
         };
         ebpfMonPutClient client;
@@ -606,7 +575,7 @@ static int findPerson(ebpfMonGateways *g, const ebpfMonPutClient *gateway, const
             ebpfMonPutClientsFindOuter(g->clients, &o->p.peer, &o->p.outer, &o->p.first, o->p.user, o->p.host, &client);
         else
             ebpfMonPutClientsFind(g->clients, &o->p.peer, &o->p.first, o->p.user, o->p.host, &client);
-        if (!findPerson(g, &client, &next, depth + 1, who)) {
+        if (!findPersonBehind(g, &client, &next, depth + 1, who)) {
             who->client = client;
             who->time = ebpfMonClockStamp(o->p.time);
             ebpfMonTextCopy(who->channel, sizeof(who->channel), o->p.channel);
@@ -617,15 +586,15 @@ static int findPerson(ebpfMonGateways *g, const ebpfMonPutClient *gateway, const
         s->joined++;
         o->isTaken = !inner->isPart;
         o->isClaimed = 1;
-        forgetWaiting(g, o);
+        forgetWaitingOuter(g, o);
     } else if (o) {
-        claimOuters(g, s, inner, kind);
+        claimCandidates(g, s, inner, kind);
     }
-    addGateway(name, who);
+    addGatewayName(name, who);
     return 1;
 }
 
-static void setPerson(const person *who, ebpfMonPut *put)
+static void setPutPerson(const person *who, ebpfMonPut *put)
 {
     char server[sizeof(put->server)], published[sizeof(put->published)];
 
@@ -648,7 +617,7 @@ static void setPerson(const person *who, ebpfMonPut *put)
     ebpfMonWriterTextComplete(put);
 }
 
-static void getClient(const ebpfMonPut *put, ebpfMonPutClient *client)
+static void getPutClient(const ebpfMonPut *put, ebpfMonPutClient *client)
 {
     memset(client, 0, sizeof(*client));
     memcpy(client->peer, put->peer, sizeof(client->peer));
@@ -666,33 +635,33 @@ static void getClient(const ebpfMonPut *put, ebpfMonPutClient *client)
 /* What a link writes because of a client's put has the client of that put. Nonzero: done. */
 static int setClientOfChain(ebpfMonGateways *g, int isLast, ebpfMonPut *put)
 {
-    const serverProcess *s = findServer(g, (pid_t)put->peerPid);
+    const serverProcess *s = findGatewayProcess(g, (pid_t)put->peerPid);
     person who;
 
     for (unsigned i = 0; put->source.iocId && i < PEOPLE; i++) {
         if (!ebpfMonChainIdIsSame(&g->chain[i].chain, &put->source))
             continue;
         if (g->chain[i].isKnown)
-            setPerson(&g->chain[i].who, put);
+            setPutPerson(&g->chain[i].who, put);
         return 1;
     }
     if (!isLast && put->source.iocId)
         return 0;
     if (s && s->joined) {
         memset(&who, 0, sizeof(who));
-        getClient(put, &who.client);
+        getPutClient(put, &who.client);
         who.client.isUnsure = 1;
-        nameGateway(&who.client, who.gateway, sizeof(who.gateway));
-        setPerson(&who, put);
+        nameGatewayProcess(&who.client, who.gateway, sizeof(who.gateway));
+        setPutPerson(&who, put);
     }
     return 1;
 }
 
 /* Nonzero: done. 0: the put that began its chain is not there yet. */
-static int setClient(ebpfMonGateways *g, int isLast, ebpfMonPut *put)
+static int setGatewayClient(ebpfMonGateways *g, int isLast, ebpfMonPut *put)
 {
     const innerPut inner = {
-        .name = put->group[0] ? put->group : put->channel[0] ? put->channel : put->pv, .otherName = put->pv,
+        .name = put->group[0] ? put->group : put->channel[0] ? put->channel : put->pv, .pv = put->pv,
         .text = put->val, .hash = put->hash, .at = put->at, .number = put->number, .isNumber = put->isNumber,
         .isPva = put->through == ebpfMonByPva, .isPart = put->group[0] != 0,
     };
@@ -705,10 +674,10 @@ static int setClient(ebpfMonGateways *g, int isLast, ebpfMonPut *put)
     if (ebpfMonPutIsInner(put))
         return setClientOfChain(g, isLast, put);
     memset(&who, 0, sizeof(who));
-    getClient(put, &client);
-    isKnown = findPerson(g, &client, &inner, 0, &who);
+    getPutClient(put, &client);
+    isKnown = findPersonBehind(g, &client, &inner, 0, &who);
     if (isKnown)
-        setPerson(&who, put);
+        setPutPerson(&who, put);
     if (put->chain.iocId) {
         unsigned i = g->nextChain++ % PEOPLE;
 
@@ -724,7 +693,7 @@ void ebpfMonGatewaysSetClient(ebpfMonGateways *g, ebpfMonPut *put)
     if (!put->peerPid)
         return;
     ebpfMonGatewaysAddClient(g, put->peerPid);
-    setClient(g, 1, put);
+    setGatewayClient(g, 1, put);
 }
 
 /* --- puts of IOCs that wait for the packet thread --- */
@@ -737,7 +706,7 @@ int ebpfMonGatewaysHold(ebpfMonGateways *g, const ebpfMonPut *put)
         return 0;
     epicsMutexMustLock(g->lock);
     g->clientPid[put->peerPid % CLIENTS] = put->peerPid;
-    if (isServer(g, put->peerPid) && !g->isEnded && g->held < HELD_MAX && (h = malloc(sizeof(*h)))) {
+    if (isGatewayProcess(g, put->peerPid) && !g->isEnded && g->held < HELD_MAX && (h = malloc(sizeof(*h)))) {
         h->next = NULL;
         h->since = ebpfMonClockMonotonic();
         h->put = *put;
@@ -752,7 +721,7 @@ int ebpfMonGatewaysHold(ebpfMonGateways *g, const ebpfMonPut *put)
 }
 
 /* Puts back those that wait, before any that came meanwhile. */
-static void keepHeld(ebpfMonGateways *g, heldPut *list, heldPut **end, unsigned count, uint64_t due)
+static void keepHeldPuts(ebpfMonGateways *g, heldPut *list, heldPut **end, unsigned count, uint64_t due)
 {
     epicsMutexMustLock(g->lock);
     if (list) {
@@ -786,7 +755,7 @@ void ebpfMonGatewaysPublish(ebpfMonGateways *g, uint64_t read, uint64_t now)
         next = list->next;
         if (isLast && read < list->put.at)
             ebpfMonGatewaysNoteLost(g, 0, 0, list->put.at);
-        if ((isLast || read >= list->put.at) && setClient(g, isLast, &list->put)) {
+        if ((isLast || read >= list->put.at) && setGatewayClient(g, isLast, &list->put)) {
             g->calls.publish(g->calls.arg, &list->put);
             free(list);
             continue;
@@ -798,7 +767,7 @@ void ebpfMonGatewaysPublish(ebpfMonGateways *g, uint64_t read, uint64_t now)
         end = &list->next;
         count++;
     }
-    keepHeld(g, kept, end, count, due);
+    keepHeldPuts(g, kept, end, count, due);
 }
 
 uint64_t ebpfMonGatewaysGetDue(ebpfMonGateways *g)

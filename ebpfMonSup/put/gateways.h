@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The client behind a gateway. A gateway is a process that is a server and a client: it makes a put of its own for each
- * put that a client makes to it. The put of the client ("outer") is seen in packets, that of the gateway ("inner") in an
- * IOC or in packets. They are one put if the outer one began before the inner one, its reply came after it, and PV and
+ * The client behind a gateway. A gateway is a process that is a server and a client: it makes a put of its own for
+ * each put that a client makes to it. The put of the client ("outer") is seen in packets, that of the gateway ("inner")
+ * in an IOC or in packets. They are one put if the outer one began before the inner one, its reply came after it, and PV and
  * value are the same. It is published once, as the put of the client; the outer one alone is published if no inner one
  * is seen.
  *
@@ -12,8 +12,11 @@
 #define EBPFMON_GATEWAYS_H
 
 #include "model/put.h"
-#include "put/packetEvents.h"
+#include "put/packetPut.h"
 #include "put/putClients.h"
+#include "wire/wireEvent.h"
+
+typedef struct ebpfMonGateways ebpfMonGateways;
 
 typedef struct {
     void (*publish)(void *arg, ebpfMonPut *put); /* a put of ebpfMonGatewaysHold. Packet thread */
@@ -25,8 +28,9 @@ typedef struct {
 ebpfMonGateways *ebpfMonGatewaysNew(ebpfMonPutClients *clients, const ebpfMonGatewayCalls *calls);
 void ebpfMonGatewaysFree(ebpfMonGateways *gateways); /* NULL does no harm */
 
-/* Before the threads start: what sockets prove. An outer put that they do not prove counts for nothing. */
-void ebpfMonGatewaysSetRealCircuits(ebpfMonGateways *gateways, ebpfMonRealCircuits *real);
+/* Before the threads start. isReal(arg, put): nonzero: a socket proves it. Any other outer put counts for nothing. */
+void ebpfMonGatewaysSetProofs(ebpfMonGateways *gateways, int (*isReal)(void *arg, const ebpfMonPacketPut *put),
+                              void *arg);
 
 /* --- event thread --- */
 
@@ -35,16 +39,15 @@ int ebpfMonGatewaysHold(ebpfMonGateways *gateways, const ebpfMonPut *put);
 
 /* --- packet thread --- */
 
-/* A put to this process, which is no watched IOC; "outer": as in ebpfMonPacketPut, NULL: none. "at": monotonic ns when
- * its packet came. */
-void ebpfMonGatewaysAddPut(ebpfMonGateways *gateways, const ebpfMonWireEvent *ev, pid_t pid,
-                           const struct ebpfMonPeer *outer, uint64_t at);
+/* A put to the process put->pid, which is no watched IOC. "put" has no data, and is copied; "pv": its channel without
+ * .VAL, modifiers and filters; "text": its value. */
+void ebpfMonGatewaysAddPut(ebpfMonGateways *gateways, const ebpfMonPacketPut *put, const char *pv, const char *text);
 /* Any reply to a put. */
 void ebpfMonGatewaysAddReply(ebpfMonGateways *gateways, const ebpfMonWireEvent *ev, uint64_t at);
 /* This process is a client of a server of EPICS. */
 void ebpfMonGatewaysAddClient(ebpfMonGateways *gateways, uint32_t pid);
-/* Packets were not read, of all connections (pid 0) or of those to this process; "isGivenUp": one of them is not read any
- * more. */
+/* Packets were not read, of all connections (pid 0) or of those to this process; "isGivenUp": one of them is not read
+ * any more. */
 void ebpfMonGatewaysNoteLost(ebpfMonGateways *gateways, pid_t pid, int isGivenUp, uint64_t at);
 
 /* A finished put that was seen in packets only: sets its client, if that is a gateway. */

@@ -11,7 +11,6 @@
 #include "host/procNetns.h"
 #include "model/filter.h"
 #include "model/put.h"
-#include "put/gateways.h"
 #include "put/packetEvents.h"
 #include "put/putDecode.h"
 #include "put/valueText.h"
@@ -648,6 +647,13 @@ struct ebpfMonPacketEvents {
     uint64_t                 askedAt;  /* monotonic ns: when the kernel was asked for a socket */
 };
 
+static int isRealPut(void *arg, const ebpfMonPacketPut *p)
+{
+    const ebpfMonPacketEvents *e = arg;
+
+    return ebpfMonRealCircuitsHas(e->realCircuits, p);
+}
+
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
                                             ebpfMonGateways *gateways, ebpfMonAudits *audits,
                                             const ebpfMonPacketEventCalls *calls, int canJoin)
@@ -666,7 +672,7 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->lastValues = ebpfMonLastValuesNew();
     e->translated = newTranslated();
     e->realCircuits = ebpfMonRealCircuitsNew(calls->findReceived);
-    ebpfMonGatewaysSetRealCircuits(gateways, e->realCircuits);
+    ebpfMonGatewaysSetProofs(gateways, isRealPut, e);
     if (e->lastValues && e->translated && e->realCircuits)
         return e;
     ebpfMonPacketEventsFree(e);
@@ -742,6 +748,33 @@ int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer 
     return isOuterCircuit(e->translated, peer);
 }
 
+/* A put to a server that may be a gateway. */
+static void addOuterPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, pid_t pid, uint64_t at)
+{
+    const struct ebpfMonPeer *outer = findOuter(e->translated, &ev->peer);
+    char text[128], pv[128];
+    ebpfMonPacketPut p = {
+        .at = at, .time = ev->time, .id = ev->id, .circuit = ev->circuit, .seq = ev->seq, .end = ev->end,
+        .hash = ev->hash, .pva = ev->protocol == ebpfMonWirePva, .replyAsked = !!ev->replyAsked, .peer = ev->peer,
+        .first = ev->first, .pid = pid, .number = ev->number,
+    };
+    int isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
+
+    if (outer)
+        p.outer = *outer;
+    ebpfMonTextCopy(p.user, sizeof(p.user), ev->user);
+    ebpfMonTextCopy(p.host, sizeof(p.host), ev->host);
+    ebpfMonTextCopy(p.channel, sizeof(p.channel), ev->name);
+    ebpfMonTextCopyBytes(pv, sizeof(pv), ev->name, ebpfMonPacketTextGetNameLength(ev->name));
+    if (p.pva)
+        ebpfMonTextCopy(text, sizeof(text), ev->text);
+    else
+        ebpfMonPacketTextFormatCa(ev->data, (uint32_t)ev->have, ev->baseType, ev->count, text, sizeof(text), &isNumber,
+                                  &p.number);
+    p.isNumber = !!isNumber;
+    ebpfMonGatewaysAddPut(e->gateways, &p, pv, text);
+}
+
 static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
 {
     const ebpfMonServer *server = findServer(e, ev);
@@ -761,7 +794,7 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     if (isShown || server->pid)
         ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid);
     if (server->pid && !server->iocId && !ev->isCall)
-        ebpfMonGatewaysAddPut(e->gateways, ev, server->pid, findOuter(e->translated, &ev->peer), at);
+        addOuterPut(e, ev, server->pid, at);
     if (isShown) {
         if (!ev->isCall && (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType)))
             ebpfMonLastValuesExchange(e->lastValues, ev, &old);

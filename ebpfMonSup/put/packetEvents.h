@@ -12,6 +12,7 @@
 #include "model/audits.h"
 #include "model/filter.h"
 #include "put/finishedPut.h"
+#include "put/gateways.h"
 #include "put/linkWrites.h"
 #include "put/packetPut.h"
 #include "put/putClients.h"
@@ -105,7 +106,6 @@ size_t ebpfMonPacketTextGetNameLength(const char *channel);
 /* --- events --- */
 
 typedef struct ebpfMonPacketEvents ebpfMonPacketEvents;
-typedef struct ebpfMonGateways ebpfMonGateways; /* put/gateways.h */
 
 /* All are called on the packet thread, with "arg". */
 typedef struct {

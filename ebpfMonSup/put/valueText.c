@@ -66,7 +66,8 @@ static void makeOrigin(ebpfMonPut *put)
         snprintf(reason + n, sizeof(reason) - (size_t)n, ", %s", put->cause);
     if (put->peer[0] && !ebpfMonPutIsInner(put))
         snprintf(put->origin, sizeof(put->origin), "%s %s%s%s%s%s", put->through == ebpfMonByPva ? "PVA" : "CA",
-                 put->isUnsure && !ebpfMonPutIsAnonymous(put) ? EBPFMON_PERHAPS : "", put->peer, put->realUser[0] ? " uid " : "", put->realUser,
+                 put->isUnsure && !ebpfMonPutIsAnonymous(put) ? EBPFMON_PERHAPS : "", put->peer,
+                 put->realUser[0] ? " uid " : "", put->realUser,
                  reason);
     else if (reason[0])
         ebpfMonTextSet(put->origin, sizeof(put->origin), reason + 2);

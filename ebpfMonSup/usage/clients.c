@@ -850,6 +850,8 @@ void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *
     ebpfMonClientTableUnlock(table);
     if (found > USERS_MAX)
         ebpfMonTextReportAdd(report, "... and %u more: choose a narrower pattern\n", found - USERS_MAX);
+    if (table->pvaClients)
+        ebpfMonPvaClientsAddUsers(table->pvaClients, report, pvPattern);
 }
 
 /* --- the thread --- */

@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include <epicsMutex.h>
+#include <epicsStdio.h>
+#include <epicsString.h>
+#include <epicsTime.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
@@ -320,6 +324,97 @@ const ebpfMonPvaClient *ebpfMonPvaClientsNext(const ebpfMonPvaClients *p, const 
     while (i < CLIENT_BUCKETS && !p->client[i])
         i++;
     return i < CLIENT_BUCKETS ? p->client[i] : NULL;
+}
+
+#define USES_MAX   20000 /* lines of ebpfMonUsers */
+#define IN_A_ROW   4     /* gateways, one behind the other */
+#define CELL       ebpfMonTextReportAddCell
+
+/* A monitor, copied. */
+typedef struct {
+    struct ebpfMonPeer peer;
+    struct ebpfMonFirst first;
+    char     user[64], host[64], server[EBPFMON_IOCNAME_SIZE], name[EBPFMON_PVA_NAME];
+    uint32_t iocId;
+    pid_t    pid;      /* of the server */
+    uint64_t openedAt, updates, bytes;
+    int      isAtLeast;
+} monitorCopy;
+
+/* Those that match. "*copy" is for the caller to free. */
+static size_t copyMonitors(ebpfMonPvaClients *p, const char *pattern, monitorCopy **copy)
+{
+    size_t count = 0, room = 0;
+
+    *copy = NULL;
+    epicsMutexMustLock(p->lock);
+    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(p, NULL); c; c = ebpfMonPvaClientsNext(p, c))
+        for (const ebpfMonPvaMonitor *m = c->monitor; m && count < USES_MAX; m = m->next) {
+            monitorCopy *to;
+
+            if (!m->name[0] || (pattern[0] && !epicsStrGlobMatch(m->name, pattern)) ||
+                ebpfMonArrayGrow(copy, &room, count + 1, 64, sizeof(**copy)))
+                continue;
+            to = &(*copy)[count++];
+            *to = (monitorCopy){ .peer = c->peer, .first = c->first, .iocId = c->iocId, .pid = c->pid,
+                                 .openedAt = c->openedAt, .updates = m->updates, .bytes = m->bytes,
+                                 .isAtLeast = m->isAtLeast };
+            memcpy(to->user, c->user, sizeof(to->user));
+            memcpy(to->host, c->host, sizeof(to->host));
+            memcpy(to->server, c->server, sizeof(to->server));
+            memcpy(to->name, m->name, sizeof(to->name));
+        }
+    epicsMutexUnlock(p->lock);
+    return count;
+}
+
+static void addMonitorLine(ebpfMonTextReport *report, const monitorCopy *m, const ebpfMonPutClient *who,
+                           const char *gateway)
+{
+    const char *atLeast = m->isAtLeast ? ">" : "";
+    epicsTimeStamp since;
+    char time[24];
+
+    epicsTimeGetCurrent(&since);
+    epicsTimeAddSeconds(&since, -(double)(ebpfMonClockMonotonic() - m->openedAt) / 1e9);
+    epicsTimeToStrftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &since);
+    CELL(report, "%s", m->name);
+    CELL(report, " %s", m->server);
+    CELL(report, " %s@%s", m->user[0] ? m->user : "?", m->host);
+    CELL(report, " %s PVA", who->peer);
+    CELL(report, "1");
+    CELL(report, "%s%llu", atLeast, (unsigned long long)m->updates);
+    CELL(report, "%s%llu", atLeast, (unsigned long long)m->bytes);
+    CELL(report, " %s", time);
+    CELL(report, " %s%s%s", who->command, gateway[0] ? " through gateway " : "", gateway);
+}
+
+/* A monitor, and if its client is a gateway, those behind it. "way": the gateways so far. */
+static void addMonitorAndBehind(ebpfMonPvaClients *p, ebpfMonTextReport *report, const monitorCopy *all, size_t count,
+                                const monitorCopy *m, const char *way, unsigned depth)
+{
+    ebpfMonPutClient who = { .peer = "" };
+    char next[200];
+
+    ebpfMonPutClientsFind(p->putClients, &m->peer, &m->first, m->user, m->host, &who);
+    addMonitorLine(report, m, &who, way);
+    if (!who.peerPid || depth == IN_A_ROW)
+        return;
+    snprintf(next, sizeof(next), "%.60s[%u]%s%.100s", who.command, who.peerPid, way[0] ? ", " : "", way);
+    for (size_t i = 0; i < count; i++)
+        if (!all[i].iocId && all[i].pid == (pid_t)who.peerPid && strcmp(all[i].name, m->name) == 0)
+            addMonitorAndBehind(p, report, all, count, &all[i], next, depth + 1);
+}
+
+void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *p, ebpfMonTextReport *report, const char *pvPattern)
+{
+    monitorCopy *all;
+    size_t count = copyMonitors(p, pvPattern, &all);
+
+    for (size_t i = 0; i < count; i++)
+        if (all[i].iocId)
+            addMonitorAndBehind(p, report, all, count, &all[i], "", 0);
+    free(all);
 }
 
 uint64_t ebpfMonPvaClientsCountChanges(const ebpfMonPvaClients *p)

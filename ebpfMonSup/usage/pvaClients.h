@@ -7,6 +7,7 @@
 #ifndef EBPFMON_PVACLIENTS_H
 #define EBPFMON_PVACLIENTS_H
 
+#include "common/textReport.h"
 #include "put/putClients.h"
 #include "put/servers.h"
 #include "wire/wireEvent.h"
@@ -70,6 +71,10 @@ const ebpfMonPvaClient *ebpfMonPvaClientsNext(const ebpfMonPvaClients *clients, 
 
 /* The number of clients and monitors that came or went. The caller holds the lock. */
 uint64_t ebpfMonPvaClientsCountChanges(const ebpfMonPvaClients *clients);
+
+/* Adds the monitors of PVs that match (command ebpfMonUsers): of watched IOCs, and if the client is a gateway of this
+ * host, behind each the monitors that clients of the gateway have of this name. Takes the lock. */
+void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *clients, ebpfMonTextReport *report, const char *pvPattern);
 
 /* Its process, if it is on this host. Without a lock. */
 void ebpfMonPvaClientsFindWho(ebpfMonPvaClients *clients, const struct ebpfMonPeer *peer,

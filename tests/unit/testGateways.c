@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The client behind a gateway: which outer put is the one of an inner put, and when nobody can tell. The test makes the outer
- * puts as events of wire/. */
+/* The client behind a gateway: which outer put is the one of an inner put, and when nobody can tell. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +16,6 @@
 #define MS          1000000ull
 
 static ebpfMonPutClients *clients;
-static ebpfMonRealCircuits *real;
 static ebpfMonGateways *gateways;
 static ebpfMonPut published; /* the last one of those that were held … */
 static unsigned count;       /* … and their number */
@@ -25,12 +23,10 @@ static unsigned wakes;
 static unsigned forgedPort;  /* no socket has this connection; 0: all are real */
 static uint64_t base, id;
 
-static int findReceived(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
-                        ebpfMonReceived *received)
+static int isReal(void *arg, const ebpfMonPacketPut *put)
 {
-    (void)first; (void)pid;
-    memset(received, 0, sizeof(*received));
-    return ntohs(peer->port) != forgedPort;
+    (void)arg;
+    return ntohs(put->peer.port) != forgedPort;
 }
 
 static void onPublish(void *arg, ebpfMonPut *put)
@@ -51,36 +47,29 @@ static void renew(void)
     const ebpfMonGatewayCalls calls = { .publish = onPublish, .wake = onWake };
 
     ebpfMonGatewaysFree(gateways);
-    ebpfMonRealCircuitsFree(real);
-    real = ebpfMonRealCircuitsNew(findReceived);
     gateways = ebpfMonGatewaysNew(clients, &calls);
-    ebpfMonGatewaysSetRealCircuits(gateways, real);
+    ebpfMonGatewaysSetProofs(gateways, isReal, NULL);
     count = wakes = forgedPort = 0;
     id = 0;
     base = ebpfMonClockMonotonic();
 }
 
-static ebpfMonWireEvent makeEvent(unsigned port, uint64_t number)
-{
-    return (ebpfMonWireEvent){ .protocol = ebpfMonWirePva, .time = ebpfMonClockReal(), .peer = fakePeer(port, 5075),
-                               .circuit = port, .seq = (uint32_t)number * 100, .end = (uint32_t)number * 100 + 50,
-                               .id = number, .host = "office1", .message = "", .replyAsked = 1, .count = 1 };
-}
-
-/* A put of the client with this port and name to this process, "ms" after the begin. Returns its number. */
+/* A put of the client with this port and name to this process, "ms" after the begin. A name "" and a value "?" are not
+ * known. Returns its number. */
 static uint64_t addOuterTo(pid_t pid, unsigned port, const char *user, const char *name, const char *value,
                            unsigned ms)
 {
-    ebpfMonWireEvent ev = makeEvent(port, ++id);
+    ebpfMonPacketPut p = {
+        .at = base + ms * MS, .time = ebpfMonClockReal(), .id = ++id, .circuit = port, .seq = (uint32_t)id * 100,
+        .pva = 1, .replyAsked = 1, .peer = fakePeer(port, 5075), .pid = pid, .host = "office1",
+    };
 
-    ev.kind = ebpfMonWirePut;
-    ev.user = user;
-    ev.name = name;
-    ev.text = value;
-    ev.isNumber = 1;
-    ev.number = strtod(value, NULL);
-    ev.hash = ebpfMonHashInteger((uint64_t)ev.number + 1);
-    ebpfMonGatewaysAddPut(gateways, &ev, pid, NULL, base + ms * MS);
+    strcpy(p.user, user);
+    strcpy(p.channel, name);
+    p.isNumber = value[0] != '?';
+    p.number = strtod(value, NULL);
+    p.hash = p.isNumber ? ebpfMonHashInteger((uint64_t)p.number + 1) : 0;
+    ebpfMonGatewaysAddPut(gateways, &p, name, value);
     return id;
 }
 
@@ -91,10 +80,8 @@ static uint64_t addOuter(unsigned port, const char *user, const char *name, cons
 
 static void reply(unsigned port, uint64_t number, int ok, unsigned ms)
 {
-    ebpfMonWireEvent ev = makeEvent(port, number);
+    const ebpfMonWireEvent ev = { .kind = ebpfMonWireReply, .circuit = port, .id = number, .ok = ok };
 
-    ev.kind = ebpfMonWireReply;
-    ev.ok = ok;
     ebpfMonGatewaysAddReply(gateways, &ev, base + ms * MS);
 }
 
@@ -154,8 +141,8 @@ static void testJoin(void)
     addOuter(1004, "dora", "X", "5", 3);
     put = join("X", "5", 1);
     testOk(isBy(&put, "anna"), "others have another value, another PV, or came later: %s", put.who);
-    put = join("X.VAL", "6", 2);
-    testOk(isBy(&put, "bert"), "X.VAL is X: %s", put.who);
+    put = join("X", "6", 2);
+    testOk(isBy(&put, "bert"), "… and the other value is his: %s", put.who);
 
     renew();
     first = addOuter(1001, "anna", "X", "5", 0);
@@ -173,7 +160,6 @@ static void testJoin(void)
 
 static void testUnsure(void)
 {
-    ebpfMonWireEvent ev;
     ebpfMonPut put;
     uint64_t first;
 
@@ -184,7 +170,6 @@ static void testUnsure(void)
     put = join("X", "5", 1);
     testOk(isOneOf(&put, 2) && strstr(put.who, "one of 2 clients through gateway pvagw[4711]"), "%s", put.who);
 
-    forgedPort = 1002;
     renew();
     forgedPort = 1002;
     addOuter(1001, "anna", "X", "5", 0);
@@ -205,6 +190,13 @@ static void testUnsure(void)
     put = join("X", "5", 2);
     testOk(!put.gateway[0], "the gateway refused it");
 
+}
+
+static void testNotSeen(void)
+{
+    ebpfMonPut put;
+
+    testDiag("Not all is seen");
     renew();
     addOuter(1001, "anna", "X", "5", 0);
     ebpfMonGatewaysNoteLost(gateways, GATEWAY_PID, 0, base);
@@ -225,12 +217,7 @@ static void testUnsure(void)
     testOk(put.isUnsure && strncmp(put.who, "perhaps anna@", 13) == 0, "too many at once: %s", put.who);
 
     renew();
-    ev = makeEvent(1001, 1);
-    ev.kind = ebpfMonWirePut;
-    ev.user = "anna";
-    ev.name = "X";
-    ev.text = "?";
-    ebpfMonGatewaysAddPut(gateways, &ev, GATEWAY_PID, NULL, base);
+    addOuter(1001, "anna", "X", "?", 0);
     put = join("X", "5", 1);
     testOk(put.isUnsure && strncmp(put.who, "perhaps anna@", 13) == 0, "its value is not known: %s", put.who);
 }
@@ -263,11 +250,9 @@ static void testNames(void)
 static void testChain(void)
 {
     ebpfMonPut put, link;
-    struct ebpfMonPeer peer = fakePeer(FAKE_LOCAL_PORT, 5075);
 
     testDiag("Two in a row, and what a put causes");
     renew();
-    (void)peer;
     addOuterTo((pid_t)getpid(), 1001, "anna", "X", "5", 0); /* to the first gateway, which is this process */
     addOuter(FAKE_LOCAL_PORT, "gate0", "X", "5", 1);
     put = join("X", "5", 2);
@@ -355,12 +340,12 @@ MAIN(testGateways)
     clients = fakeClientsMake(NULL);
     testJoin();
     testUnsure();
+    testNotSeen();
     testNames();
     testChain();
     testOuter();
     ebpfMonGatewaysFree(gateways);
     ebpfMonGatewaysFree(NULL);
-    ebpfMonRealCircuitsFree(real);
     fakeClientsFree(clients);
     return testDone();
 }
