@@ -346,66 +346,63 @@ static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
     return epicsTimeLessThan(a, b) && epicsTimeDiffInSeconds(b, a) < LATE_SECONDS;
 }
 
-static uint64_t getPlacedAt(const ebpfMonPutValues *values, unsigned i)
+/* A put is published when everything about it is known: seconds after a later put if the IOC answered it and did not
+ * make it, an hour if the IOC stood still. So a list has it in the order of times. */
+static void addToList(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMonPut *put)
 {
-    return values->of[values->place[i].kind].put[values->place[i].index].at;
-}
-
-/* Returns a place for a new put: a free one, or that of the oldest put of this kind, which leaves both lists. */
-static unsigned takeIndex(ebpfMonPutValues *values, ebpfMonPutKind kind)
-{
-    ebpfMonPutList *list = &values->of[kind];
-    unsigned index, at = values->places;
+    unsigned index = list->kept < EBPFMON_PUTS_MAX ? list->kept : list->order[EBPFMON_PUTS_MAX - 1], at = 0;
 
     if (list->kept < EBPFMON_PUTS_MAX)
-        return list->kept++;
-    index = list->order[EBPFMON_PUTS_MAX - 1];
-    while (at && (values->place[at - 1].kind != kind || values->place[at - 1].index != index))
-        at--;
-    if (at) {
-        values->places--;
-        memmove(&values->place[at - 1], &values->place[at], (values->places + 1 - at) * sizeof(values->place[0]));
-    }
-    return index;
-}
-
-/* A put is published when everything about it is known: seconds after a later put if the IOC answered it and did not
- * make it, an hour if the IOC stood still. So the list of its kind has it in the order of times … */
-static void insertIndex(ebpfMonPutList *list, unsigned index)
-{
-    unsigned at = 0;
-
-    while (at + 1 < list->kept && list->put[index].at < list->put[list->order[at]].at)
+        list->kept++;
+    else if (put->at < list->put[index].at)
+        return;
+    list->put[index] = *put;
+    list->put[index].serial = ++values->placed;
+    while (at + 1 < list->kept && put->at < list->put[list->order[at]].at)
         at++;
     memmove(&list->order[at + 1], &list->order[at], list->kept - 1 - at);
     list->order[at] = (uint8_t)index;
 }
 
-/* … and in the list of all puts. */
-static void insertPlace(ebpfMonPutValues *values, ebpfMonPutPlace place)
-{
-    unsigned known = values->places < EBPFMON_PUTS_MAX ? values->places : EBPFMON_PUTS_MAX - 1, at = 0;
-    uint64_t made = values->of[place.kind].put[place.index].at;
+#define RUN_ROWS 10 /* of one writer's puts to one PV directly after each other */
 
-    while (at < known && made < getPlacedAt(values, at))
-        at++;
-    memmove(&values->place[at + 1], &values->place[at], (known - at) * sizeof(place));
-    values->place[at] = place;
-    values->places = known + 1;
-    values->placed++;
+/* Nonzero: one program, whatever its number, or one link made both puts to one PV, with one result. */
+static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
+{
+    return strcmp(a->pv, b->pv) == 0 && strcmp(a->ioc, b->ioc) == 0 && strcmp(a->user, b->user) == 0 &&
+           strcmp(a->host, b->host) == 0 && strcmp(a->realUser, b->realUser) == 0 &&
+           strcmp(a->command, b->command) == 0 && strcmp(a->container, b->container) == 0 &&
+           strcmp(a->link, b->link) == 0 && strcmp(a->linkIoc, b->linkIoc) == 0 && strcmp(a->thread, b->thread) == 0 &&
+           strcmp(a->rule, b->rule) == 0 && a->through == b->through && a->result == b->result;
+}
+
+/* Adds the put to the run whose rows are the newest, if there are enough of them. Its newest row shows the newest put,
+ * and how many there were. Returns 0: it is a row of its own. */
+static int addToRun(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMonPut *put)
+{
+    ebpfMonPut *newest = &list->put[list->order[0]];
+    unsigned before = newest->ofRun ? newest->ofRun : RUN_ROWS;
+
+    if (list->kept < RUN_ROWS || put->at < list->put[list->order[RUN_ROWS - 1]].at)
+        return 0;
+    for (unsigned i = 0; i < RUN_ROWS; i++)
+        if (!isOfSameRun(&list->put[list->order[i]], put))
+            return 0;
+    if (put->at >= newest->at)
+        *newest = *put;
+    newest->ofRun = before + 1;
+    newest->serial = ++values->placed;
+    return 1;
 }
 
 void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
 {
     ebpfMonPutValues *values = &published->puts;
-    ebpfMonPutKind kind = ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient;
-    ebpfMonPutList *list = &values->of[kind];
-    unsigned index = takeIndex(values, kind);
+    ebpfMonPutList *list = &values->of[ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient];
 
-    list->put[index] = *put;
-    list->put[index].serial = values->placed + 1;
-    insertIndex(list, index);
-    insertPlace(values, (ebpfMonPutPlace){ (uint8_t)kind, (uint8_t)index });
+    addToList(values, &values->all, put);
+    if (!addToRun(values, list, put))
+        addToList(values, list, put);
 }
 
 void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time, uint64_t at)
@@ -416,18 +413,17 @@ void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, ep
     published->timeAt[group] = at;
 }
 
+static const ebpfMonPut *getPut(const ebpfMonPutList *list, unsigned i)
+{
+    return i < list->kept ? &list->put[list->order[i]] : NULL;
+}
+
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i)
 {
-    const ebpfMonPutValues *values = &published->puts;
-
-    if (i >= values->places)
-        return NULL;
-    return &values->of[values->place[i].kind].put[values->place[i].index];
+    return getPut(&published->puts.all, i);
 }
 
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i)
 {
-    const ebpfMonPutList *list = &published->puts.of[kind];
-
-    return i < list->kept ? &list->put[list->order[i]] : NULL;
+    return getPut(&published->puts.of[kind], i);
 }

@@ -230,12 +230,6 @@ typedef struct {
     ebpfMonPut put[EBPFMON_PUTS_MAX];
 } ebpfMonPutList;
 
-/* The place of a put in the two lists. The newest 200 of all puts are among the newest 200 of each kind. */
-typedef struct {
-    uint8_t kind;
-    uint8_t index;         /* of put[] */
-} ebpfMonPutPlace;
-
 typedef struct {
     uint64_t count;        /* puts that passed the filter */
     uint64_t denied;       /* of these */
@@ -244,10 +238,9 @@ typedef struct {
     epicsTimeStamp rateTime; /* since then the rate has this value */
     unsigned iocCount;     /* valid entries of ioc[]. An entry stays for ever; the last one counts for all other IOCs */
     ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
-    ebpfMonPutList  of[ebpfMonPutKinds];
-    ebpfMonPutPlace place[EBPFMON_PUTS_MAX]; /* of both kinds, the newest put first */
-    unsigned        places;                  /* valid entries of place[] */
-    uint64_t        placed;                  /* puts that ever were in it */
+    ebpfMonPutList of[ebpfMonPutKinds]; /* one writer's puts to one PV have few rows, so that others stay */
+    ebpfMonPutList all;    /* of both kinds, each put by itself */
+    uint64_t       placed; /* puts that ever were in them */
 } ebpfMonPutValues;
 
 /* Places where unexpected puts are shown. An acknowledgement in one place is for the puts that were shown there. */
@@ -558,7 +551,8 @@ void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
 /* Sets the time of a group, but never an earlier time than before, because an archiver would drop the values. "at": the
  * same time in monotonic ns, because the clock may be set back. Under the lock. */
 void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time, uint64_t at);
-/* The i-th newest put, from 0; of all kinds, or of one kind. NULL: there are not so many. Under the lock. */
+/* The i-th newest put, from 0; of all kinds; or row of one kind, where puts of one writer to one PV directly after each
+ * other have few rows. NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i);
 

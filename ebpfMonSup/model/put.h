@@ -135,6 +135,7 @@ typedef struct {
     int      byIoc;       /* nonzero: the client is an IOC of this host: a sequence or a CA link, no person */
     int      unexpected;  /* nonzero: the rules do not expect it; "rule" tells why */
     char     rule[96];
+    unsigned ofRun;       /* of a row that stands for a run (published.c): puts of this run; 0: it stands for itself */
     uint64_t serial;      /* number in its published list, from 1 on: a put does not change any more once it has one */
 } ebpfMonPut;
 

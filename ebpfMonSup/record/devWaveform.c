@@ -142,6 +142,7 @@ static void formatPuts(waveformRecord *prec, const ebpfMonPublished *published, 
 
         if (isChar(prec)) {
             ebpfMonPvText(&pv, row, line, sizeof(line));
+            free(dev->puts->line[i]);
             dev->puts->line[i] = strdup(line);
         } else {
             ebpfMonPvText(&pv, row, (char *)prec->bptr + (size_t)i * MAX_STRING_SIZE, MAX_STRING_SIZE);
@@ -149,7 +150,7 @@ static void formatPuts(waveformRecord *prec, const ebpfMonPublished *published, 
     }
 }
 
-/* Makes room for "count" new rows before the others. */
+/* Moves the rows on. */
 static void moveRows(waveformRecord *prec, unsigned count)
 {
     putTexts *puts = ((const ebpfMonDev *)prec->dpvt)->puts;
@@ -172,9 +173,9 @@ static void readPuts(waveformRecord *prec, const ebpfMonPublished *published)
     const ebpfMonDev *dev = prec->dpvt;
     textWriter writer = {prec, 0, 0};
     unsigned max = isChar(prec) ? EBPFMON_PUTS_MAX : prec->nelm;
-    unsigned count = ebpfMonShownPutsUpdate(&dev->puts->shown, published, dev->pv, max);
+    unsigned moved, count = ebpfMonShownPutsUpdate(&dev->puts->shown, published, dev->pv, max, &moved);
 
-    moveRows(prec, count);
+    moveRows(prec, moved);
     for (unsigned i = 0; dev->raw && i < count; i++)
         keepRaw(prec, i, dev->pv->row(published, i));
     if (!dev->raw)

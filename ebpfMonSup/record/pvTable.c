@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The table of the PVs, and how to read a cell. */
+#include <stdio.h>
 #include <math.h>
 #include <string.h>
 
@@ -312,6 +313,7 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
 {
     const void *at;
     char line[EBPFMON_LINE_SIZE];
+    size_t used = 0;
 
     buf[0] = 0;
     if (!row) /* for lines of puts, say that there is none: an empty text could be taken for a fault */
@@ -333,7 +335,10 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
         ebpfMonPutLine(row, line, sizeof(line));
         return ebpfMonTextCopy(buf, size, line);
     case ebpfMonCellPutResult:
-        ebpfMonPutOutcome(row, line, sizeof(line));
+        if (((const ebpfMonPut *)row)->ofRun)
+            used = (size_t)snprintf(line, sizeof(line), "x%u ", ((const ebpfMonPut *)row)->ofRun);
+        if (!ebpfMonPutOutcome(row, line + used, sizeof(line) - used) && used)
+            line[used - 1] = 0;
         return ebpfMonTextCopy(buf, size, line);
     default:
         return 0;

@@ -10,20 +10,22 @@
 
 /* --- puts that are shown --- */
 
-/* Returns how many rows of "now" stand before those that were shown; "count", if the others are not as they were. */
-static unsigned findNew(const ebpfMonShownPuts *shown, const uint64_t *now, unsigned count)
+/* Returns how many rows of "now" stand before those that were shown, of which the first "gone" are no more; "count", if
+ * the others are not as they were. */
+static unsigned findNew(const ebpfMonShownPuts *shown, const uint64_t *now, unsigned count, unsigned gone)
 {
-    unsigned n = 0;
+    unsigned n = gone;
 
-    while (n < count && (!shown->count || now[n] != shown->serial[0]))
+    while (n < count && (shown->count <= gone || now[n] != shown->serial[gone]))
         n++;
-    if (count - n > shown->count || memcmp(now + n, shown->serial, (count - n) * sizeof(*now)) != 0)
+    if (n < count && (count - n > shown->count - gone ||
+                      memcmp(now + n, shown->serial + gone, (count - n) * sizeof(*now)) != 0))
         return count;
     return n;
 }
 
 unsigned ebpfMonShownPutsUpdate(ebpfMonShownPuts *shown, const ebpfMonPublished *published, const ebpfMonPv *pv,
-                                unsigned max)
+                                unsigned max, unsigned *moved)
 {
     uint64_t now[EBPFMON_PUTS_MAX];
     const ebpfMonPut *put;
@@ -31,7 +33,9 @@ unsigned ebpfMonShownPutsUpdate(ebpfMonShownPuts *shown, const ebpfMonPublished 
 
     while (count < max && count < EBPFMON_PUTS_MAX && (put = pv->row(published, count)) != NULL)
         now[count++] = put->serial;
-    n = findNew(shown, now, count);
+    *moved = n = findNew(shown, now, count, 0);
+    if (n == count && count > 1 && (n = findNew(shown, now, count, 1)) < count)
+        *moved = n - 1;
     memcpy(shown->serial, now, count * sizeof(*now));
     shown->count = count;
     return n;
@@ -208,13 +212,13 @@ static void moveCells(ebpfMonTableCells *column, unsigned count)
 static unsigned copyRows(const ebpfMonPublished *published, ebpfMonTableCells *column, unsigned columns, unsigned *rows)
 {
     const ebpfMonPv *pv = column[0].pv;
-    unsigned i, c, fresh = column[0].size;
+    unsigned i, c, moved, fresh = column[0].size;
     const void *row;
 
     if (column[0].shown) {
-        fresh = ebpfMonShownPutsUpdate(column[0].shown, published, pv, column[0].size);
+        fresh = ebpfMonShownPutsUpdate(column[0].shown, published, pv, column[0].size, &moved);
         for (c = 0; c < columns; c++)
-            moveCells(&column[c], fresh);
+            moveCells(&column[c], moved);
     }
     for (i = 0; i < fresh && (row = pv->row(published, i)) != NULL; i++)
         for (c = 0; c < columns; c++)

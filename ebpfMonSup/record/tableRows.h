@@ -22,10 +22,10 @@ typedef struct ebpfMonShownPuts {
 } ebpfMonShownPuts;
 
 /* Compares the first "max" rows of a PV that has puts with those of the last call. Returns how many are new; they stand
- * before the others, which are the first rows of the last call. "shown" has all rows now. The caller holds the lock of
- * the published values. */
+ * before the others, which were rows of the last call and have moved on by "moved". "shown" has all rows now. The
+ * caller holds the lock of the published values. */
 unsigned ebpfMonShownPutsUpdate(ebpfMonShownPuts *shown, const ebpfMonPublished *published, const ebpfMonPv *pv,
-                                unsigned max);
+                                unsigned max, unsigned *moved);
 
 /* --- rows --- */
 

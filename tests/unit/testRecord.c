@@ -244,7 +244,7 @@ static void testPuts(void)
     testDiag("ten thousand puts at once");
     for (i = 2; i < 10000; i++) {
         sprintf(value, "%u", i);
-        addPut(i, "REC:C", value);
+        addPut(i, i % 2 ? "REC:B" : "REC:C", value);
     }
     expect("T:PUT_LAST_VALUE.VAL$", "9999");
     expect("T:PUT_CNT", "10000");
@@ -294,7 +294,8 @@ static int showModel(void)
         sprintf(value, "%u", model[i]);
         if (strcmp(values[i], value) != 0 || strcmp(times[i], text) != 0)
             return 0;
-        to += sprintf(to, "%s%s REC:R old -> %s by alice@opi1 (CA)", i ? "\n" : "", text, value);
+        to += sprintf(to, "%s%s REC:%c old -> %s by alice@opi1 (CA)", i ? "\n" : "", text,
+                      'A' + (int)(model[i] / 2 % 3), value);
     }
     return strcmp(log, all) == 0;
 }
@@ -315,7 +316,7 @@ static void testRows(void)
             unsigned number = isLate ? n - 3 : n;
 
             sprintf(value, "%u", number);
-            addPut(number, "REC:R", value);
+            addPut(number, (const char *[]){ "REC:A", "REC:B", "REC:C" }[number / 2 % 3], value);
             addToModel(number);
             n += isLate ? 0 : 2;
         }
@@ -324,6 +325,36 @@ static void testRows(void)
         failed += waited >= DEADLINE;
     }
     testOk(!failed, "the lists show the puts");
+}
+
+/* One writer fills one PV: it has ten rows, the others stay, and the lists of the newest put go on. */
+static void testRun(void)
+{
+    static char values[EBPFMON_PUTS_MAX][MAX_STRING_SIZE], results[EBPFMON_PUTS_MAX][MAX_STRING_SIZE];
+    const ebpfMonPublished *published;
+    char value[16];
+
+    testDiag("a run of puts");
+    addPut(40000, "REC:BEFORE", "1");
+    for (unsigned i = 1; i <= 1500; i++) {
+        sprintf(value, "%u", i);
+        addPut(40000 + i, "REC:RUN", value);
+        if (i % 100 == 50)
+            expect("T:PUT_VALUES", value);
+    }
+    expect("T:PUT_VALUES", "1500");
+    expect("T:PUT_RESULTS", "x1500");
+    addPut(50000, "REC:AFTER", "2");
+    expect("T:PUT_VALUES", "2");
+    readArray("T:PUT_VALUES", DBR_STRING, values, EBPFMON_PUTS_MAX);
+    readArray("T:PUT_RESULTS", DBR_STRING, results, EBPFMON_PUTS_MAX);
+    testOk(strcmp(values[1], "1500") == 0 && strcmp(values[2], "9") == 0 && strcmp(values[10], "1") == 0 &&
+               strcmp(values[11], "1") == 0 && strcmp(results[1], "x1500") == 0 && !results[2][0] && !results[0][0],
+           "ten rows, the newest and the first nine: %s %s %s %s", values[1], values[2], values[10], results[1]);
+    published = ebpfMonPublishedLock();
+    testOk(strcmp(ebpfMonPublishedGetPut(published, 1)->val, "1500") == 0 &&
+               strcmp(ebpfMonPublishedGetPut(published, 150)->val, "1351") == 0, "PUT_LOG has each");
+    ebpfMonPublishedUnlock();
 }
 
 static void testEnd(void)
@@ -353,6 +384,7 @@ MAIN(testRecord)
     testPuts();
     testRateTime();
     testRows();
+    testRun();
     testEnd();
     recordTestEnd();
     return testDone();
