@@ -142,6 +142,11 @@ def colour(element, default):
     return default if c is None else "rgb({},{},{})".format(*(c.get(k) for k in ("red", "green", "blue")))
 
 
+def colour_of(section):
+    """The colour of a part of a map; of a map that has a name its first one."""
+    return viridis(0) if section is None else "rgb({},{},{})".format(*(section.get(k) for k in ("red", "green", "blue")))
+
+
 def viridis(part):
     """The colour map of this name, by some of its colours."""
     points = [(68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37)]
@@ -321,7 +326,7 @@ class Picture:
                   [(float(v.value), c) for v, c in marks if v is not None and v.alarm.severity < 3])
 
     def draw_image(self, w, get, at, _):
-        """Each cell as a rectangle; what is not known has the colour of the least, as in Phoebus."""
+        """Each cell as a rectangle; what is not known has the first colour of the map, as in Phoebus."""
         value = self.values.last(get("pv_name"))
         x, y, wide, high = at
         bottom = 36 if get("x_axis/visible") == "true" else 0
@@ -344,7 +349,7 @@ class Picture:
         for i, cell in enumerate(cells[:columns * rows]):
             self.add("rect", x=round(x + left + i % columns * width, 1), y=round(y + i // columns * height, 1),
                      width=round(width + 0.3, 1), height=round(height + 0.3, 1),
-                     fill=viridis(part(cell) if math.isfinite(cell) else 0))
+                     fill=viridis(part(cell)) if math.isfinite(cell) else colour_of(w.find("color_map/section")))
         small = ET.fromstring('<font family="Sans" size="11" style=""/>')
         for i in range(20):
             self.box((x + wide - 50, y + (high - bottom) * (1 - (i + 1) / 20), 14, (high - bottom) / 20 + 0.5), viridis((i + 0.5) / 20))

@@ -79,7 +79,8 @@ def index_in(array, element):
 
 
 # Functions of formulas (Phoebus 5.0.5: core/formula, .../array, .../string).
-FUNCTIONS = {"elementAt": element_at, "arrayIndex": index_in, "strEqual": lambda a, b: int(a == b), "min": min, "max": max}
+FUNCTIONS = {"elementAt": element_at, "arrayIndex": index_in, "strEqual": lambda a, b: int(a == b), "min": min, "max": max,
+             "scale": lambda array, factor, offset=0: [factor * number + offset for number in array]}
 
 
 def conditional(expression):
