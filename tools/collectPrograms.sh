@@ -61,5 +61,5 @@ patchelf --set-rpath "\$ORIGIN" "$libraries"/*
 # The service does not have the LD_LIBRARY_PATH of the user who installs.
 missing=$(env -u LD_LIBRARY_PATH ldd "$folder"/bin/* | awk '/not found/ {print $1}' | sort -u | tr '\n' ' ')
 [ -z "$missing" ] || die "nothing was installed, because ebpfMon would not start without ${missing% }. Libraries of EPICS Base are taken from $theirs: build ebpfMon with this Base (EPICS_BASE). Others must be where ldconfig finds them."
-install -m 755 "$top/bin/$arch/ebpfMonSymbols" "$folder/bin"
+install -m 755 "$top/bin/$arch/ebpfMonSymbols" "$top/bin/$arch/ebpfMonReplay" "$folder/bin"
 [ ! -f "$base/LICENSE" ] || install -m 644 "$base/LICENSE" "$folder/LICENSE.EPICS-Base"

@@ -78,7 +78,8 @@ put 644 "$datadir/queries" "$top"/iocBoot/iocEbpfMon/queries/*.json
 put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob "$top"/ebpfMonApp/op/bob/*.py
 put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
 put 644 "$datadir/web" "$top"/ebpfMonApp/op/web/*.html
-put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req"
+put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req" \
+    "$top/iocBoot/iocEbpfMon/replay.cmd" "$top/iocBoot/iocEbpfMon/ebpfMon.acf"
 fill 644 st.cmd "$datadir/st.cmd"
 put 644 "$docdir" "$top/README.md"
 (cd "$top/documentation" && find . -type f) | while read -r name; do
@@ -88,7 +89,7 @@ put 644 "$docdir/examples" "$top/service/containers.conf"
 [ ! -f "$parts/LICENSE.EPICS-Base" ] || put 644 "$docdir" "$parts/LICENSE.EPICS-Base"
 [ ! -d "$parts/copyright" ] || put 644 "$docdir/copyright" "$parts"/copyright/*
 put 644 "$prefix/share/man/man1" "$top/service/ebpfMon.1" "$top/service/ebpfMonHistory.1" \
-    "$top/service/ebpfMonTop.1" "$top/service/ebpfMonSymbols.1"
+    "$top/service/ebpfMonTop.1" "$top/service/ebpfMonSymbols.1" "$top/service/ebpfMonReplay.1"
 
 # --- configuration and service -------------------------------------------------------------------------
 for f in environment site.cmd; do

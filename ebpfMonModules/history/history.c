@@ -40,7 +40,8 @@ struct ebpfMonHistory {
     ebpfMonHistoryValues shown;   /* under the lock of the published values */
     uint64_t unixOffset;          /* from monotonic time to that of the texts of chains; fixed, so that each chain has
                                    * one text */
-    ebpfMonHistoryMinutes *minutes; /* publishing thread */
+    ebpfMonHistoryMinutes *minutes; /* publishing thread, as the next one */
+    uint64_t clockOffset;         /* from monotonic time to that of the host, at the last look; 0: there was none */
     double trees;                 /* that may be kept now; this one and the next: event thread */
     uint64_t treesAt;             /* monotonic ns */
     /* the thread's own */
@@ -306,12 +307,28 @@ static void addMinuteRow(void *arg, int automatic, const char *kind, const char 
         queueRow(h, ebpfMonClockReal(), automatic, text);
 }
 
+/* Times before and after do not go together then, so the history says so. */
+static void lookAtClock(ebpfMonHistory *h)
+{
+    uint64_t offset = ebpfMonClockUnixOffset();
+    double ahead = (double)(int64_t)(offset - h->clockOffset) / EBPFMON_SECOND_NS;
+    char text[100];
+
+    if (h->clockOffset && (ahead >= 1 || ahead <= -1)) {
+        snprintf(text, sizeof(text), ahead > 0 ? "the clock of this host was set ahead by %.1f s, or the host slept" :
+                 "the clock of this host was set back by %.1f s", ahead > 0 ? ahead : -ahead);
+        addEvent(h, ebpfMonClockReal(), NULL, text);
+    }
+    h->clockOffset = offset;
+}
+
 void ebpfMonHistoryLook(void *arg)
 {
     ebpfMonHistory *h = arg;
 
     if (!h->queue)
         return;
+    lookAtClock(h);
     ebpfMonHistoryMinutesLook(h->minutes, ebpfMonPublishedLock(), ebpfMonClockMonotonic());
     ebpfMonPublishedUnlock();
 }
@@ -369,9 +386,12 @@ static void noteBegin(ebpfMonHistory *h, uint64_t now)
 
     if (h->hasBegun)
         return;
-    if (alive && alive < now)
+    if (alive > now)
+        writeNote(h, "gap", now, now, 1, "the monitor did not run; how long is not known: the clock was set back");
+    else if (alive)
         writeNote(h, "gap", alive, now, 1, isStopped ? "the monitor did not run" :
-                  "the monitor did not run: it had ended without order");
+                  "the monitor did not run: it had ended without order. Of the ten minutes before, puts of links may "
+                  "be missing");
     else
         writeNote(h, "start", now, now, 1, "the monitor runs");
     h->hasBegun = 1;
@@ -533,6 +553,8 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
         h->packets = ebpfMonHistoryFreezerKeepPackets(h->freezer, h->conf.leavesOutValues ? 0 : (size_t)h->payload);
     if (h->packets && !h->notes)
         h->notes = ebpfMonPacketNotesNew(core->put);
+    if (h->freezer && !h->conf.leavesOutNames)
+        ebpfMonHistoryFreezerKeepInventory(h->freezer, core->targets);
     if (!h->runs || !h->queue || ebpfMonSharedWorkerSet(&h->worker, ebpfMonWorkerStart("ebpfMonHistory",
                                                         epicsThreadPriorityLow, runHistory, h))) {
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory for the history\n");

@@ -177,7 +177,7 @@ static const char *makeSql(sqlite3 *db, const ebpfMonHistoryQuestion *q, char *s
     snprintf(sql, size, "WITH found AS (SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows %s WHERE %s "
              "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s",
              byPv ? "INDEXED BY rowsByPv" : byUser ? "INDEXED BY rowsByUser" : "", chooseRows(q),
-             q->kind ? "" : " AND kind <> 'minute'",
+             q->kind ? "" : " AND kind NOT IN ('minute', 'record', 'variables')",
              q->failed ? " AND " EBPFMON_HISTORY_FAILED : ""); /* with -x, too */
     addPattern(sql, size, "pv", q->pv, 3);
     addPattern(sql, size, "user", q->user, 4);

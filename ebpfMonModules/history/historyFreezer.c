@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <dirent.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,8 @@
 #include "history/historyReport.h"
 #include "history/historyRing.h"
 #include "model/published.h"
+#include "usage/iocInventory.h"
+#include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
 
 #define AFTER_NS  5000000000ull  /* from the trigger to the file */
 #define PAUSE_NS  60000000000ull /* from one trigger to the next */
@@ -25,14 +28,19 @@
 #define DISK      16 /* times the memory, for all files */
 #define SIGN_ROWS 2000 /* written between two signs of the thread */
 #define PREFIX    "frozen-"
+#define PART      ".sqlite.part" /* what a kill leaves is removed with the next file */
+#define RECORD_BYTES 65536       /* of a record's inventory */
 
-static const char *const endings[] = { ".sqlite", ".html", ".md", ".pcapng" };
+static const char *const endings[] = {
+    ".sqlite", ".html", ".md", ".pcapng", PART, PART "-wal", PART "-shm", ".html.part", ".md.part",
+};
 
 struct ebpfMonHistoryFreezer {
     char folder[256];
     unsigned megabytes;
     ebpfMonHistoryRing rows; /* as they lay in the queue */
-    ebpfMonHistoryPackets *packets; /* NULL: none are kept. Fixed before the thread runs */
+    ebpfMonHistoryPackets *packets; /* NULL: none are kept. This and the next: fixed before the thread runs */
+    struct ebpfMonTargets *targets; /* NULL: no inventory is kept */
     uint64_t dueAt;        /* monotonic ns; 0: no file is due */
     uint64_t triggeredAt;  /* the last trigger; 0: never */
     char note[200];        /* why it is due */
@@ -89,6 +97,11 @@ ebpfMonHistoryPackets *ebpfMonHistoryFreezerKeepPackets(ebpfMonHistoryFreezer *f
     return f->packets;
 }
 
+void ebpfMonHistoryFreezerKeepInventory(ebpfMonHistoryFreezer *f, struct ebpfMonTargets *targets)
+{
+    f->targets = targets;
+}
+
 static void trigger(ebpfMonHistoryFreezer *f, const char *note)
 {
     uint64_t now = ebpfMonClockMonotonic();
@@ -130,12 +143,20 @@ void ebpfMonHistoryFreezerRequest(ebpfMonHistoryFreezer *f, const char *note)
 
 /* --- the file --- */
 
+/* Nonzero: the name begins as that of a frozen file, and what stands behind the time is "ending". */
+static int endsAs(const char *name, const char *ending)
+{
+    return strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0 && strcmp(name + strcspn(name, "."), ending) == 0;
+}
+
 static int isFrozen(const struct dirent *entry)
 {
-    size_t length = strlen(entry->d_name);
+    return endsAs(entry->d_name, ".sqlite");
+}
 
-    return strncmp(entry->d_name, PREFIX, sizeof(PREFIX) - 1) == 0 && length > 7 &&
-           strcmp(entry->d_name + length - 7, ".sqlite") == 0;
+static int isPart(const struct dirent *entry)
+{
+    return endsAs(entry->d_name, PART);
 }
 
 /* The files of one time: bytes on the disk. With "isOld" they are removed. */
@@ -147,7 +168,7 @@ static uint64_t sumFiles(const ebpfMonHistoryFreezer *f, const char *name, int i
         char path[600];
         struct stat st;
 
-        snprintf(path, sizeof(path), "%s/%.*s%s", f->folder, (int)(strlen(name) - 7), name, endings[i]);
+        snprintf(path, sizeof(path), "%s/%.*s%s", f->folder, (int)strcspn(name, "."), name, endings[i]);
         if (isOld)
             unlink(path);
         else if (stat(path, &st) == 0)
@@ -171,7 +192,16 @@ static void removeOldFiles(const ebpfMonHistoryFreezer *f)
     }
     if (count >= 0)
         free(list);
+    count = scandir(f->folder, &list, isPart, alphasort);
+    for (int i = 0; i < count; i++) {
+        sumFiles(f, list[i]->d_name, 1);
+        free(list[i]);
+    }
+    if (count >= 0)
+        free(list);
 }
+
+/* --- what is in it --- */
 
 /* The IOCs of this moment, as rows of kind "ioc". */
 static int addIocs(ebpfMonHistoryStore *store, uint64_t now, char *why, size_t size)
@@ -194,6 +224,94 @@ static int addIocs(ebpfMonHistoryStore *store, uint64_t now, char *why, size_t s
                                         .ioc = ioc.name, .value = value }, why, size);
     }
     return status;
+}
+
+/* The inventory of one IOC, as rows of kind "variables" and "record". */
+typedef struct {
+    ebpfMonHistoryStore *store;
+    const ebpfMonInventoryIoc *ioc;
+    uint64_t time;
+    ebpfMonJson json;
+    char    *text;         /* RECORD_BYTES */
+    size_t   left;         /* bytes that may still be written, of all IOCs */
+    char    *why;          /* why a row could not be written … */
+    size_t   size;
+    int      isBroken;     /* … if this is not 0 */
+} inventory;
+
+static int addInventoryRow(inventory *v, const char *kind, const char *record)
+{
+    size_t length = ebpfMonJsonEnd(&v->json);
+
+    if (!length) /* more than any record of a site has */
+        length = (size_t)snprintf(v->text, RECORD_BYTES, "{\"note\":\"too long\"}");
+    if (length > v->left) {
+        v->left = 0;
+        return -1;
+    }
+    v->left -= length;
+    v->text[length] = 0;
+    v->isBroken = ebpfMonHistoryStoreAdd(v->store, &(ebpfMonHistoryRow){ .kind = kind, .automatic = 1, .time = v->time,
+                                         .first = v->time, .n = 1, .ioc = v->ioc->name, .pv = record,
+                                         .value = v->text }, v->why, v->size) != 0;
+    return v->isBroken ? -1 : 0;
+}
+
+static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
+{
+    inventory *v = arg;
+
+    if (ebpfMonJsonBegin(&v->json, v->text, RECORD_BYTES - 1))
+        return -1;
+    ebpfMonInventoryRecordAddJson(record, &v->json);
+    return addInventoryRow(v, "record", record->name);
+}
+
+static void addVariable(void *arg, const char *name, const char *value)
+{
+    ebpfMonJsonAddText(&((inventory *)arg)->json, name, value);
+}
+
+static void addInventory(inventory *v, ebpfMonWorker *worker)
+{
+    const ebpfMonInventorySink sink = { addVariable, addRecord, v };
+    char reason[120] = "no room", text[400];
+    int status = ebpfMonJsonBegin(&v->json, v->text, RECORD_BYTES - 1);
+
+    if (status == 0) {
+        ebpfMonInventoryReadVariables(v->ioc, ebpfMonInventoryVariables, "", &sink);
+        status = addInventoryRow(v, "variables", NULL);
+    }
+    if (status == 0)
+        status = ebpfMonInventoryReadRecords(v->ioc, ebpfMonInventoryFields, worker, &sink, reason, sizeof(reason));
+    if (status == 0 || v->isBroken)
+        return;
+    snprintf(text, sizeof(text), "the inventory of IOC %s is not whole: %s", v->ioc->name,
+             v->left ? reason : "no room");
+    v->isBroken = ebpfMonHistoryStoreAdd(v->store, &(ebpfMonHistoryRow){ .kind = "event", .time = v->time,
+                                         .first = v->time, .n = 1, .ioc = v->ioc->name, .value = text }, v->why,
+                                         v->size) != 0;
+}
+
+/* Of an IOC that has ended meanwhile there is none. */
+static int addInventories(const ebpfMonHistoryFreezer *f, ebpfMonHistoryStore *store, uint64_t now,
+                          ebpfMonWorker *worker, char *why, size_t size)
+{
+    inventory v = { .store = store, .time = now, .left = (size_t)f->megabytes << 20, .why = why, .size = size };
+    unsigned count = 0;
+    ebpfMonInventoryIoc *list = f->targets ? ebpfMonIocListTake(f->targets, NULL, &count) : NULL;
+
+    v.text = list ? malloc(RECORD_BYTES) : NULL;
+    for (unsigned i = 0; i < count; i++) {
+        v.ioc = &list[i];
+        if (v.text && !v.isBroken)
+            addInventory(&v, worker);
+        ebpfMonCatalogueRelease(list[i].cat);
+    }
+    ebpfMonJsonFree(&v.json);
+    free(v.text);
+    free(list);
+    return v.isBroken ? -1 : 0;
 }
 
 static int addRows(const ebpfMonHistoryFreezer *f, ebpfMonHistoryStore *store, ebpfMonWorker *worker, char *why,
@@ -225,7 +343,8 @@ static int writeFile(const ebpfMonHistoryFreezer *f, const char *path, uint64_t 
     if (!store)
         return -1;
     status = ebpfMonHistoryStoreBegin(store, why, size) || addRows(f, store, worker, why, size) ||
-             addIocs(store, now, why, size) || ebpfMonHistoryStoreAdd(store, &note, why, size) ||
+             addIocs(store, now, why, size) || addInventories(f, store, now, worker, why, size) ||
+             ebpfMonHistoryStoreAdd(store, &note, why, size) ||
              ebpfMonHistoryStoreEnd(store, now, 1, why, size) || ebpfMonHistoryStoreFinish(store, why, size) ? -1 : 0;
     ebpfMonHistoryStoreClose(store);
     return status;
@@ -253,15 +372,20 @@ static void writePage(const char *base, const char *ending, uint64_t now, ebpfMo
         unlink(part);
 }
 
-/* The packets last: "why" says what is missing. */
+/* The history gets its name when it is whole. The packets last: "why" says what is missing. */
 static int writeFiles(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, ebpfMonWorker *worker, char *why,
                       size_t size)
 {
-    char path[420];
+    char path[420], part[440];
 
+    snprintf(part, sizeof(part), "%s" PART, base);
     snprintf(path, sizeof(path), "%s.sqlite", base);
-    if (writeFile(f, path, now, worker, why, size))
+    if (writeFile(f, part, now, worker, why, size))
         return -1;
+    if (rename(part, path)) {
+        snprintf(why, size, "%s: %s", path, strerror(errno));
+        return -1;
+    }
     writePage(base, ".html", now, ebpfMonHistoryHtml);
     ebpfMonWorkerGiveSign(worker);
     writePage(base, ".md", now, ebpfMonHistoryText);

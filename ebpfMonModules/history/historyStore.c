@@ -5,30 +5,45 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/files.h"
 #include "history/historyStore.h"
 #include "sqliteFile.h"
 
-#define CHUNK       2000 /* rows that one transaction removes at most, so that it stays short */
+#define CHUNK       2000 /* rows that are removed at once … */
+#define CHUNKS      8    /* … and so often in one transaction, so that it stays short: more than it can add */
+#define ROW_BYTES   100  /* of a row without its texts, with its places in the indices */
+#define AGE_TIMES   8    /* rows are removed for their age so much faster than they came, and no faster: a clock that is
+                          * years ahead for an hour costs one of a hundred rows */
+#define SETTLE_NS   30000000000ull /* from the file beside it into the file */
+#define ROOM_PAGES  400  /* that a transaction may need, at least */
+#define WAL_LEAST   (4u << 20) /* bytes that the file beside it may have in any case */
 #define DAY_NS      86400000000000ull
 #define TEXTS_BEFORE 11 /* texts of a row that stand before its numbers */
 
 #define COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, " \
                 "first, least, most, chain, source, steps, tree"
 
+#define OLDEST "SELECT id FROM rows WHERE automatic = ?1 AND time < ?3 ORDER BY time LIMIT ?2"
+
+/* As sizeRow. */
+#define SIZE_OF(column) "coalesce(length(CAST(" #column " AS BLOB)), 0) + "
+#define ROW_SIZE SIZE_OF(ioc) SIZE_OF(pv) SIZE_OF(value) SIZE_OF(old) SIZE_OF(user) SIZE_OF(host) SIZE_OF(peer) \
+                 SIZE_OF(who) SIZE_OF(origin) SIZE_OF(result) SIZE_OF(reason) SIZE_OF(chain) SIZE_OF(source) \
+                 SIZE_OF(steps) SIZE_OF(tree) "100"
+
 /* Version 1: without chain, source, steps, tree. */
 static const ebpfMonSqliteKind kind = { 0x65426d48 /* "eBmH" */, 2,
                                         ". Free space on the disk; it is tried again by itself" };
 
-enum { sqlAdd, sqlMeta, sqlForget, sqlForgetOld, sqlStatements };
+enum { sqlAdd, sqlMeta, sqlSize, sqlForget, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
     [sqlAdd] = "INSERT INTO rows (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
                "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
     [sqlMeta] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
-    [sqlForget] = "DELETE FROM rows WHERE id IN (SELECT id FROM rows WHERE automatic = ?1 ORDER BY time LIMIT ?2)",
-    [sqlForgetOld] = "DELETE FROM rows WHERE id IN (SELECT id FROM rows WHERE automatic = ?1 AND time < ?3 "
-                     "ORDER BY time LIMIT ?2)",
+    [sqlSize] = "SELECT sum(" ROW_SIZE ") FROM rows WHERE id IN (" OLDEST ")",
+    [sqlForget] = "DELETE FROM rows WHERE id IN (" OLDEST ")",
 };
 
 static const char schema[] =
@@ -55,29 +70,44 @@ static const char newColumns[] =
 struct ebpfMonHistoryStore {
     ebpfMonSqlite file;
     sqlite3_stmt *stmt[sqlStatements];
-    uint64_t count[2]; /* rows of people, and automatic ones */
-    uint64_t added[2]; /* … in this transaction */
-    uint64_t pagesMost, keepNs;
+    uint64_t count[2];     /* rows of people, and automatic ones, with those of this transaction */
+    int64_t  bytes[2];     /* of them */
+    double   mayForget[2]; /* rows that may be removed for their age now */
+    uint64_t forgotAt, settledAt; /* monotonic ns */
+    uint64_t pagesMost, keepNs, walMost;
 };
 
 static int prepareWriter(ebpfMonHistoryStore *s, unsigned megabytes, char *why, size_t size)
 {
+    char sql[80];
+
     if (ebpfMonSqliteGetNumber(&s->file, "PRAGMA user_version", why, size) == 1 &&
         ebpfMonSqliteRun(&s->file, newColumns, why, size)) {
         sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
         return -1;
     }
     s->pagesMost = (uint64_t)megabytes * (1048576u / EBPFMON_SQLITE_PAGE);
-    return ebpfMonSqliteMake(&s->file, schema, why, size);
+    s->walMost = ((uint64_t)megabytes << 20) / 4;
+    if (s->walMost < WAL_LEAST)
+        s->walMost = WAL_LEAST;
+    snprintf(sql, sizeof(sql), "PRAGMA journal_size_limit = %llu", (unsigned long long)s->walMost);
+    return ebpfMonSqliteMake(&s->file, schema, why, size) || ebpfMonSqliteRun(&s->file, sql, why, size) ? -1 : 0;
 }
 
+static const char *const bytesKeys[2] = { "bytesOfPeople", "bytesAutomatic" };
+
+/* The bytes of rows are in "meta". A file of an earlier release does not have them, and is read once. */
 static int countRows(ebpfMonHistoryStore *s, char *why, size_t size)
 {
     for (int a = 0; a < 2; a++) {
+        char sql[2500];
         int64_t n = ebpfMonSqliteGetNumber(&s->file, a ? "SELECT count(*) FROM rows WHERE automatic = 1" :
                                            "SELECT count(*) FROM rows WHERE automatic = 0", why, size);
 
-        if (n < 0)
+        snprintf(sql, sizeof(sql), "SELECT coalesce((SELECT value FROM meta WHERE key = '%s'), (SELECT sum(" ROW_SIZE
+                 ") FROM rows WHERE automatic = %d), 0)", bytesKeys[a], a);
+        s->bytes[a] = n < 0 ? -1 : ebpfMonSqliteGetNumber(&s->file, sql, why, size);
+        if (s->bytes[a] < 0)
             return -1;
         s->count[a] = (uint64_t)n;
     }
@@ -96,6 +126,7 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
         return NULL;
     }
     s->keepNs = days * DAY_NS;
+    s->forgotAt = ebpfMonClockMonotonic();
     fd = ebpfMonOwnFileOpen(file, &st, why, size);
     if (fd < 0) {
         free(s);
@@ -123,13 +154,48 @@ void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *s)
     free(s);
 }
 
+/* Nonzero: all of the history is in the file itself. */
+static int isAlone(const char *file)
+{
+    char path[600];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s-shm", file);
+    if (access(path, F_OK) == 0) /* a monitor may write it now */
+        return 0;
+    snprintf(path, sizeof(path), "%s-wal", file);
+    return stat(path, &st) != 0 || st.st_size == 0;
+}
+
+/* The name as a URI, which says that nobody changes the file. */
+static void nameUnchanged(const char *file, char *uri, size_t size)
+{
+    size_t used = (size_t)snprintf(uri, size, "file:");
+
+    for (const char *c = file; *c && used + 24 < size; c++)
+        used += (size_t)snprintf(uri + used, size - used, strchr("%?#", *c) ? "%%%02x" : "%c", (unsigned char)*c);
+    snprintf(uri + used, size - used, "?immutable=1");
+}
+
+/* SQLite makes a file beside that of the history, even to read it. A copy in a folder where we may not write is read
+ * without. */
 sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size)
 {
-    ebpfMonSqlite reader = { NULL, &kind };
+    char uri[1000];
 
-    if (ebpfMonSqliteOpen(&reader, &kind, file, SQLITE_OPEN_READONLY, why, size) == 0)
-        return reader.db;
-    ebpfMonSqliteClose(&reader, NULL, 0);
+    nameUnchanged(file, uri, sizeof(uri));
+    for (int unchanged = 0; unchanged <= isAlone(file); unchanged++) {
+        ebpfMonSqlite reader = { NULL, &kind };
+        int flags = SQLITE_OPEN_READONLY | (unchanged ? SQLITE_OPEN_URI : 0);
+
+        if (ebpfMonSqliteOpen(&reader, &kind, unchanged ? uri : file, flags, why, size) == 0) {
+            if (ebpfMonSqliteGetNumber(&reader, "SELECT count(*) FROM sqlite_master", why, size) > 0)
+                return reader.db;
+            snprintf(why, size, "the file is empty. If it is a copy of a file that a monitor writes: make it with "
+                     "sqlite3 .backup");
+        }
+        ebpfMonSqliteClose(&reader, NULL, 0);
+    }
     return NULL;
 }
 
@@ -148,10 +214,24 @@ static int runStatement(ebpfMonHistoryStore *s, int which, char *why, size_t siz
     return -1;
 }
 
+/* While another program reads, the file beside ours (-wal) cannot begin anew, and grows. */
+static int checkReaders(ebpfMonHistoryStore *s, char *why, size_t size)
+{
+    char path[600];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s-wal", sqlite3_db_filename(s->file.db, "main"));
+    if (stat(path, &st) || (uint64_t)st.st_size <= s->walMost ||
+        sqlite3_wal_checkpoint_v2(s->file.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
+        return 0;
+    snprintf(why, size, "another program reads the file for so long that %s has %llu MB: end it (fuser %s)", path,
+             (unsigned long long)st.st_size >> 20, path);
+    return -1;
+}
+
 int ebpfMonHistoryStoreBegin(ebpfMonHistoryStore *s, char *why, size_t size)
 {
-    s->added[0] = s->added[1] = 0;
-    return ebpfMonSqliteCheckMoved(&s->file, why, size) ||
+    return ebpfMonSqliteCheckMoved(&s->file, why, size) || checkReaders(s, why, size) ||
            ebpfMonSqliteRun(&s->file, "BEGIN IMMEDIATE", why, size) ? -1 : 0;
 }
 
@@ -171,6 +251,15 @@ void ebpfMonHistoryRowList(ebpfMonHistoryRow *row, const char **list[EBPFMON_HIS
     };
 
     memcpy(list, texts, sizeof(texts));
+}
+
+static int64_t sizeRow(const char **text[EBPFMON_HISTORY_TEXTS])
+{
+    size_t bytes = ROW_BYTES;
+
+    for (int i = 0; i < EBPFMON_HISTORY_TEXTS; i++)
+        bytes += *text[i] ? strlen(*text[i]) : 0;
+    return (int64_t)bytes;
 }
 
 int ebpfMonHistoryStoreAdd(ebpfMonHistoryStore *s, const ebpfMonHistoryRow *row, char *why, size_t size)
@@ -194,7 +283,8 @@ int ebpfMonHistoryStoreAdd(ebpfMonHistoryStore *s, const ebpfMonHistoryRow *row,
         sqlite3_bind_null(stmt, 17);
         sqlite3_bind_null(stmt, 18);
     }
-    s->added[!!row->automatic]++;
+    s->count[!!row->automatic]++;
+    s->bytes[!!row->automatic] += sizeRow(text);
     return runStatement(s, sqlAdd, why, size);
 }
 
@@ -205,50 +295,77 @@ static int setMeta(ebpfMonHistoryStore *s, const char *key, int64_t value, char 
     return runStatement(s, sqlMeta, why, size);
 }
 
-/* Removes the oldest rows of this kind; before "time", if that is not 0. */
-static int forgetRows(ebpfMonHistoryStore *s, int automatic, uint64_t time, char *why, size_t size)
+/* Removes the oldest rows of this kind that are older than "time": "most", or less. Returns how many; -1: "why" says
+ * what is wrong. */
+static int64_t forgetRows(ebpfMonHistoryStore *s, int automatic, uint64_t time, uint64_t most, char *why, size_t size)
 {
-    int which = time ? sqlForgetOld : sqlForget;
-    uint64_t gone;
+    int64_t gone, bytes;
 
-    sqlite3_bind_int(s->stmt[which], 1, automatic);
-    sqlite3_bind_int(s->stmt[which], 2, CHUNK);
-    if (time)
-        sqlite3_bind_int64(s->stmt[which], 3, (int64_t)time);
-    if (runStatement(s, which, why, size))
+    for (int i = sqlSize; i <= sqlForget; i++) {
+        sqlite3_bind_int(s->stmt[i], 1, automatic);
+        sqlite3_bind_int64(s->stmt[i], 2, most < CHUNK ? (int64_t)most : CHUNK);
+        sqlite3_bind_int64(s->stmt[i], 3, time < INT64_MAX ? (int64_t)time : INT64_MAX);
+    }
+    bytes = sqlite3_step(s->stmt[sqlSize]) == SQLITE_ROW ? sqlite3_column_int64(s->stmt[sqlSize], 0) : 0;
+    sqlite3_reset(s->stmt[sqlSize]);
+    if (runStatement(s, sqlForget, why, size))
         return -1;
-    gone = (uint64_t)sqlite3_changes(s->file.db);
-    s->count[automatic] -= gone < s->count[automatic] ? gone : s->count[automatic];
+    gone = sqlite3_changes(s->file.db);
+    s->count[automatic] -= (uint64_t)gone < s->count[automatic] ? (uint64_t)gone : s->count[automatic];
+    s->bytes[automatic] = s->bytes[automatic] > bytes ? s->bytes[automatic] - bytes : 0;
+    return gone;
+}
+
+static int forgetOldRows(ebpfMonHistoryStore *s, uint64_t now, char *why, size_t size)
+{
+    uint64_t clock = ebpfMonClockMonotonic();
+
+    for (int a = 0; s->keepNs && now > s->keepNs && a < 2; a++) {
+        int64_t gone = 0;
+
+        s->mayForget[a] += (double)(clock - s->forgotAt) / (double)s->keepNs * AGE_TIMES * (double)s->count[a];
+        if (s->mayForget[a] > (double)s->count[a] / 100 + 1)
+            s->mayForget[a] = (double)s->count[a] / 100 + 1;
+        if (s->mayForget[a] >= 1)
+            gone = forgetRows(s, a, now - s->keepNs, (uint64_t)s->mayForget[a], why, size);
+        if (gone < 0)
+            return -1;
+        s->mayForget[a] -= (double)gone;
+    }
+    s->forgotAt = clock;
     return 0;
 }
 
-/* Whose rows are more gives up the oldest ones, so each kind can have half of the file. */
-static int makeRoom(ebpfMonHistoryStore *s, uint64_t now, char *why, size_t size)
+/* Whose rows take more room gives up the oldest ones, so each kind can have half of the file. A bound that was lowered
+ * is reached in many transactions. */
+static int makeRoom(ebpfMonHistoryStore *s, char *why, size_t size)
 {
-    int64_t used = ebpfMonSqliteCountPages(&s->file, why, size);
+    uint64_t room = s->pagesMost / 16 > ROOM_PAGES ? s->pagesMost / 16 : ROOM_PAGES;
 
-    for (int a = 0; s->keepNs && now > s->keepNs && a < 2; a++)
-        if (forgetRows(s, a, now - s->keepNs, why, size))
+    for (int i = 0; i < CHUNKS && ebpfMonSqliteCountPages(&s->file, why, size) > (int64_t)(s->pagesMost - room); i++) {
+        int a = s->bytes[1] >= s->bytes[0];
+
+        if (forgetRows(s, a, UINT64_MAX, s->count[a] / 8 + 1, why, size) < 0)
             return -1;
-    while (used >= 0 && (uint64_t)used > s->pagesMost - s->pagesMost / 16 && s->count[0] + s->count[1] > 2 * CHUNK) {
-        if (forgetRows(s, s->count[1] >= s->count[0], 0, why, size))
-            return -1;
-        used = ebpfMonSqliteCountPages(&s->file, why, size);
     }
     return 0;
 }
 
 int ebpfMonHistoryStoreEnd(ebpfMonHistoryStore *s, uint64_t now, int isStop, char *why, size_t size)
 {
-    for (int a = 0; a < 2; a++)
-        s->count[a] += s->added[a];
-    if (setMeta(s, "alive", (int64_t)now, why, size) || setMeta(s, "stopped", isStop, why, size) ||
-        makeRoom(s, now, why, size))
+    if (forgetOldRows(s, now, why, size) || makeRoom(s, why, size) ||
+        setMeta(s, "alive", (int64_t)now, why, size) || setMeta(s, "stopped", isStop, why, size) ||
+        setMeta(s, bytesKeys[0], s->bytes[0], why, size) || setMeta(s, bytesKeys[1], s->bytes[1], why, size))
         return -1;
-    if (ebpfMonSqliteRun(&s->file, "COMMIT", why, size) == 0)
-        return 0;
-    sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
-    return -1;
+    if (ebpfMonSqliteRun(&s->file, "COMMIT", why, size)) {
+        sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
+        return -1;
+    }
+    if (ebpfMonClockMonotonic() - s->settledAt > SETTLE_NS) { /* who copies the file alone has all but the last rows */
+        s->settledAt = ebpfMonClockMonotonic();
+        sqlite3_wal_checkpoint_v2(s->file.db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+    }
+    return 0;
 }
 
 uint64_t ebpfMonHistoryStoreGetAlive(ebpfMonHistoryStore *s, int *isStopped)

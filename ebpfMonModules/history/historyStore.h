@@ -6,7 +6,8 @@
  *       most, chain, source, steps, tree)
  *   time         ns since 1970 (UTC): of a put, of the last one of a run, of the end of a gap
  *   first        the same; of a run that of its first put, of a gap its begin
- *   kind         put, event, chain, start, gap, lost
+ *   kind         put, event, chain, minute, client, start, gap, lost; in a frozen file also ioc, and of each IOC record
+ *                and variables (JSON in "value")
  *   automatic    1: an IOC made the put by itself. Such puts of one writer to one PV are kept as runs: n puts, of which
  *                "value" is the last value, "least" and "most" the smallest and the largest number
  *   reason       why the rules do not expect the put; NULL: they do
@@ -14,9 +15,11 @@
  *                that is the same for the same chain of this host, and for no other one
  *   source       the chain in which the put was made, or that caused the chain; of a run that of its last put
  *   steps, tree  of kind chain: its other chains, with a blank between them; its records, as text of several lines
- * meta (key, value)   alive: when the monitor wrote last; stopped: 1 if it has ended in order
+ * meta (key, value)   alive: when the monitor wrote last; stopped: 1 if it has ended in order; bytes of both kinds of
+ *                     rows
  *
- * Rows of people and automatic rows have half of the file each, if both need it: automatic puts do not push people out.
+ * Rows of people and automatic rows have half of the room each, if both need it: automatic puts do not push people out.
+ * Beside it, file-wal has up to a quarter of its size, at least 4 MB.
  * One thread at a time may use a store; a reader and the writer may have the same file.
  */
 #ifndef EBPFMON_HISTORYSTORE_H

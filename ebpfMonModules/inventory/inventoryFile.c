@@ -21,20 +21,6 @@
 #define LINE_BYTES (4u << 20) /* a record has 1 MiB of text at most (iocInventory.c), and JSON escapes some
                                * characters */
 
-/* The fields that whatrecord and people look for. If a record type does not have a field, it is left out. */
-static const char *const fieldNames[] = {
-    "DESC", "EGU", "PREC", "DTYP", "SCAN", "PINI", "ASG", "FTVL", "NELM", "HOPR", "LOPR", "DRVH", "DRVL", "HIHI",
-    "HIGH", "LOW", "LOLO", "HHSV", "HSV", "LSV", "LLSV", "ZNAM", "ONAM", "CALC", "OCAL", "DOL", "INP", "OUT",
-    "FLNK", "SIOL", "INPA", "INPB", "INPC", "INPD", "INPE", "INPF", "INPG", "INPH", "INPI", "INPJ", "INPK", "INPL",
-    "INPM", "INPN", "INPO", "INPP", "INPQ", "INPR", "INPS", "INPT", "INPU", "OUTA", "OUTB", "OUTC", "OUTD", "OUTE",
-    "OUTF", "OUTG", "OUTH", "OUTI", "OUTJ", "OUTK", "OUTL", "OUTM", "OUTN", "OUTO", "OUTP", NULL
-};
-
-static const char *const variableNames[] = {
-    "EPICS_BASE", "TOP", "ARCH", "IOC", "EPICS_CA_ADDR_LIST", "EPICS_CA_MAX_ARRAY_BYTES", "PWD", "ENGINEER", "LOCATION",
-    "CONTACT", NULL
-};
-
 typedef struct {
     FILE *file;
     ebpfMonWorker *worker;
@@ -58,16 +44,6 @@ static void addVariable(void *arg, const char *name, const char *value)
     ebpfMonJsonAddText(&((fileWriter *)arg)->json, name, value);
 }
 
-static void addPairs(ebpfMonJson *json, const char *key, const ebpfMonInventoryPair *pair, unsigned count)
-{
-    if (!count)
-        return;
-    ebpfMonJsonOpenObject(json, key);
-    for (unsigned i = 0; i < count; i++)
-        ebpfMonJsonAddCleanText(json, pair[i].name, pair[i].value);
-    ebpfMonJsonCloseObject(json);
-}
-
 /* IOC and record must come first in the line: inventoryDiff.c needs them there. */
 static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
 {
@@ -79,15 +55,7 @@ static int addRecord(void *arg, const ebpfMonInventoryRecord *record)
     }
     ebpfMonJsonAddText(&w->json, "ioc", w->ioc->name);
     ebpfMonJsonAddText(&w->json, "record", record->name);
-    ebpfMonJsonAddText(&w->json, "type", record->type);
-    if (record->aliases) {
-        ebpfMonJsonOpenList(&w->json, "aliases");
-        for (unsigned i = 0; i < record->aliases; i++)
-            ebpfMonJsonWriteText(&w->json, record->alias[i]);
-        ebpfMonJsonCloseList(&w->json);
-    }
-    addPairs(&w->json, "info", record->info, record->infos);
-    addPairs(&w->json, "fields", record->field, record->fields);
+    ebpfMonInventoryRecordAddJson(record, &w->json);
     endLine(w);
     w->records++;
     return w->isBad;
@@ -110,7 +78,7 @@ static void addIoc(fileWriter *w, const ebpfMonInventorySink *sink)
     ebpfMonJsonAddText(&w->json, "version", w->ioc->version);
     ebpfMonJsonAddInteger(&w->json, "records", w->ioc->cat->count);
     ebpfMonJsonOpenObject(&w->json, "variables");
-    ebpfMonInventoryReadVariables(w->ioc, variableNames, "", sink);
+    ebpfMonInventoryReadVariables(w->ioc, ebpfMonInventoryVariables, "", sink);
     ebpfMonJsonCloseObject(&w->json);
     endLine(w);
 }
@@ -125,8 +93,8 @@ static int writeIoc(fileWriter *w, const ebpfMonInventoryIoc *ioc, char *why, si
 
     w->ioc = ioc;
     addIoc(w, &sink);
-    if (!w->isBad && ebpfMonInventoryReadRecords(ioc, fieldNames, w->worker, &sink, reason, sizeof(reason)) &&
-        !w->isBad) {
+    if (!w->isBad && ebpfMonInventoryReadRecords(ioc, ebpfMonInventoryFields, w->worker, &sink, reason,
+                                                  sizeof(reason)) && !w->isBad) {
         snprintf(why, size, "IOC %s is not in the file: %s", ioc->name, reason);
         w->records = before;
         return fflush(w->file) || ftruncate(fileno(w->file), begin) || fseek(w->file, begin, SEEK_SET) ? -1 : 1;

@@ -18,6 +18,7 @@
 #include "usage/iocInventory.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
+#include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
 
 /* --- environment variables --- */
 
@@ -569,6 +570,43 @@ static int readTypes(recordReader *r)
     if (r->done != r->ioc->cat->count)
         return setFailure(r, "only %u of %u records could be read", r->done, r->ioc->cat->count);
     return 0;
+}
+
+/* If a record type does not have a field, it is left out. */
+const char *const ebpfMonInventoryFields[] = {
+    "DESC", "EGU", "PREC", "DTYP", "SCAN", "PINI", "ASG", "FTVL", "NELM", "HOPR", "LOPR", "DRVH", "DRVL", "HIHI",
+    "HIGH", "LOW", "LOLO", "HHSV", "HSV", "LSV", "LLSV", "ZNAM", "ONAM", "CALC", "OCAL", "DOL", "INP", "OUT",
+    "FLNK", "SIOL", "INPA", "INPB", "INPC", "INPD", "INPE", "INPF", "INPG", "INPH", "INPI", "INPJ", "INPK", "INPL",
+    "INPM", "INPN", "INPO", "INPP", "INPQ", "INPR", "INPS", "INPT", "INPU", "OUTA", "OUTB", "OUTC", "OUTD", "OUTE",
+    "OUTF", "OUTG", "OUTH", "OUTI", "OUTJ", "OUTK", "OUTL", "OUTM", "OUTN", "OUTO", "OUTP", NULL
+};
+
+const char *const ebpfMonInventoryVariables[] = {
+    "EPICS_BASE", "TOP", "ARCH", "IOC", "EPICS_CA_ADDR_LIST", "EPICS_CA_MAX_ARRAY_BYTES", "PWD", "ENGINEER", "LOCATION",
+    "CONTACT", NULL
+};
+
+static void addPairs(ebpfMonJson *json, const char *key, const ebpfMonInventoryPair *pair, unsigned count)
+{
+    if (!count)
+        return;
+    ebpfMonJsonOpenObject(json, key);
+    for (unsigned i = 0; i < count; i++)
+        ebpfMonJsonAddCleanText(json, pair[i].name, pair[i].value);
+    ebpfMonJsonCloseObject(json);
+}
+
+void ebpfMonInventoryRecordAddJson(const ebpfMonInventoryRecord *record, ebpfMonJson *json)
+{
+    ebpfMonJsonAddText(json, "type", record->type);
+    if (record->aliases) {
+        ebpfMonJsonOpenList(json, "aliases");
+        for (unsigned i = 0; i < record->aliases; i++)
+            ebpfMonJsonWriteText(json, record->alias[i]);
+        ebpfMonJsonCloseList(json);
+    }
+    addPairs(json, "info", record->info, record->infos);
+    addPairs(json, "fields", record->field, record->fields);
 }
 
 int ebpfMonInventoryReadRecords(const ebpfMonInventoryIoc *ioc, const char *const *fieldNames, ebpfMonWorker *worker,

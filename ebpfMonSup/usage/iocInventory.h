@@ -52,6 +52,13 @@ typedef struct {
     unsigned    aliases, infos, fields;
 } ebpfMonInventoryRecord;
 
+/* Adds type, aliases, info tags and fields to the open object. */
+struct ebpfMonJson; /* export/shared/jsonGen.h */
+void ebpfMonInventoryRecordAddJson(const ebpfMonInventoryRecord *record, struct ebpfMonJson *json);
+
+/* The fields and variables that whatrecord and people look for, and NULL at the end. */
+extern const char *const ebpfMonInventoryFields[], *const ebpfMonInventoryVariables[];
+
 /* What is needed to read an IOC, copied under the targets lock. */
 typedef struct {
     pid_t    pid;

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What becomes a row of the history: runs of automatic puts, effects of what people wrote, figures of each minute, and
- * changes that no event tells. Times are invented. */
+ * changes that no event tells; and which rows the file keeps. Times are invented. */
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <epicsThread.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
 #include "common/clock.h"
 #include "history/historyMinutes.h"
 #include "history/historyRuns.h"
+#include "history/historyStore.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)
@@ -184,10 +188,154 @@ static void testMinutes(void)
     testOk(!written.lines[0], "if not all clients were published, nobody is said to have left");
 }
 
+/* --- the file --- */
+
+#define FILE_NAME "testHistory.sqlite"
+#define DAY       (86400 * SECOND)
+
+static char why[400];
+
+static ebpfMonHistoryStore *openFile(unsigned megabytes, unsigned days)
+{
+    ebpfMonHistoryStore *store = ebpfMonHistoryStoreOpen(FILE_NAME, megabytes, days, why, sizeof(why));
+
+    if (!store)
+        testAbort("%s", why);
+    return store;
+}
+
+static void beginFile(void)
+{
+    unlink(FILE_NAME);
+    unlink(FILE_NAME "-wal");
+    unlink(FILE_NAME "-shm");
+}
+
+/* A transaction of so many rows with a text of so many bytes. */
+static int addRows(ebpfMonHistoryStore *store, unsigned rows, int automatic, uint64_t time, unsigned bytes,
+                   uint64_t now)
+{
+    static char text[4000];
+
+    snprintf(text, sizeof(text), "%*d", (int)bytes, 1);
+    if (ebpfMonHistoryStoreBegin(store, why, sizeof(why)))
+        return -1;
+    for (unsigned i = 0; i < rows; i++)
+        if (ebpfMonHistoryStoreAdd(store, &(ebpfMonHistoryRow){ .kind = "put", .automatic = automatic, .time = time + i,
+                                   .first = time + i, .n = 1, .pv = "PV", .value = text }, why, sizeof(why)))
+            testAbort("%s", why);
+    if (ebpfMonHistoryStoreEnd(store, now, 0, why, sizeof(why)))
+        testAbort("%s", why);
+    return 0;
+}
+
+static unsigned askFile(const char *sql)
+{
+    sqlite3 *db = ebpfMonHistoryStoreOpenReader(FILE_NAME, why, sizeof(why));
+    sqlite3_stmt *stmt;
+    unsigned n;
+
+    if (!db || sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK || sqlite3_step(stmt) != SQLITE_ROW)
+        testAbort("%s: %s", sql, why);
+    n = (unsigned)sqlite3_column_int(stmt, 0);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return n;
+}
+
+static void testShares(void)
+{
+    ebpfMonHistoryStore *store;
+    uint64_t before, most = 0;
+    unsigned people;
+    struct stat st;
+
+    beginFile();
+    store = openFile(4, 0);
+    addRows(store, 3000, 0, T0, 100, T0);
+    for (unsigned i = 0; i < 30; i++)
+        addRows(store, 300, 1, T0 + SECOND, 3000, T0 + SECOND);
+    people = askFile("SELECT count(*) FROM rows WHERE automatic = 0");
+    stat(FILE_NAME, &st);
+    testOk(people == 3000 && st.st_size <= 4 << 20, "large rows of IOCs do not push people out: %u, %ld bytes", people,
+           (long)st.st_size);
+    for (unsigned i = 0; i < 30; i++)
+        addRows(store, 3000, 0, T0 + 2 * SECOND, 100, T0 + 2 * SECOND);
+    testOk(askFile("SELECT count(*) FROM rows WHERE automatic = 1") > 200, "… and people do not push out these");
+    ebpfMonHistoryStoreClose(store);
+
+    beginFile();
+    store = openFile(64, 0);
+    for (unsigned i = 0; i < 12; i++)
+        addRows(store, 5000, i & 1, T0 + i, 300, T0);
+    ebpfMonHistoryStoreClose(store);
+    store = openFile(4, 0);
+    before = ebpfMonHistoryStoreCount(store);
+    for (unsigned i = 0; i < 20; i++) {
+        addRows(store, 1, 0, T0 + SECOND, 10, T0);
+        if (before > ebpfMonHistoryStoreCount(store) + most)
+            most = before - ebpfMonHistoryStoreCount(store);
+        before = ebpfMonHistoryStoreCount(store);
+    }
+    testOk(most <= 16000 && askFile("SELECT count(*) * 450 FROM rows") <= 4 << 20,
+           "a bound that was lowered is reached in steps: %u rows at once, %u left", (unsigned)most, (unsigned)before);
+    ebpfMonHistoryStoreClose(store);
+}
+
+static void testAge(void)
+{
+    ebpfMonHistoryStore *store;
+    double waited = 0;
+
+    beginFile();
+    store = openFile(64, 30);
+    addRows(store, 10000, 0, T0, 10, T0);
+    for (unsigned i = 0; i < 20; i++)
+        addRows(store, 1, 1, T0 + 500 * DAY, 10, T0 + 500 * DAY);
+    testOk(ebpfMonHistoryStoreCount(store) == 10020, "a clock that is wrong for a moment makes nothing too old");
+    ebpfMonHistoryStoreClose(store);
+    beginFile();
+    store = openFile(64, 1); /* eight times as fast as they came: 3.7 rows a second */
+    addRows(store, 40000, 0, T0, 10, T0);
+    for (; ebpfMonHistoryStoreCount(store) >= 40000 && waited < 30; waited += 0.1) {
+        epicsThreadSleep(0.1);
+        addRows(store, 0, 0, 0, 0, T0 + 2 * DAY);
+    }
+    testOk(ebpfMonHistoryStoreCount(store) < 40000 && ebpfMonHistoryStoreCount(store) > 39000, "what is too old goes");
+    ebpfMonHistoryStoreClose(store);
+}
+
+static void testReader(void)
+{
+    ebpfMonHistoryStore *store;
+    unsigned rows = 0;
+    struct stat st;
+    sqlite3 *db;
+
+    beginFile();
+    store = openFile(4, 0);
+    addRows(store, 1, 0, T0, 10, T0);
+    db = ebpfMonHistoryStoreOpenReader(FILE_NAME, why, sizeof(why));
+    sqlite3_exec(db, "BEGIN; SELECT count(*) FROM rows", NULL, NULL, NULL);
+    while (rows < 100000 && addRows(store, 500, 0, T0, 300, T0) == 0)
+        rows += 500;
+    stat(FILE_NAME "-wal", &st);
+    testOk(strstr(why, "another program reads") && st.st_size < 6 << 20,
+           "somebody reads for ever: %u rows, %ld bytes, %s", rows, (long)st.st_size, why);
+    sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    testOk(addRows(store, 1, 0, T0, 10, T0) == 0, "… no more");
+    sqlite3_close(db);
+    ebpfMonHistoryStoreClose(store);
+    beginFile();
+}
+
 MAIN(testHistory)
 {
-    testPlan(15);
+    testPlan(22);
     testRuns();
     testMinutes();
+    testShares();
+    testAge();
+    testReader();
     return testDone();
 }

@@ -13,7 +13,7 @@
 #include <yajl_gen.h>
 
 /* Set it to 0 before the first use. It must not move afterwards, because the generator knows its address. */
-typedef struct {
+typedef struct ebpfMonJson {
     yajl_gen g;    /* NULL: there is none yet */
     char  *buf;    /* stays the caller's, who must keep it from Begin to End */
     size_t size, len;
