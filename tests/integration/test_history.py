@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The history: puts of people and of links, events and gaps are found again, by the program ebpfMonHistory and with sqlite3."""
+import contextlib
 import csv
 import datetime
 import io
@@ -8,6 +9,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import signal
 import sqlite3
 import struct
@@ -19,11 +21,13 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.harness import ca, db, paths
+from tests.harness.preload import preload
 from tests.harness.putters import Putter
 from tests.harness.soak import size
 from tests.harness.wait import until
 
 ASK = paths.BUILT / "bin" / paths.ARCH / "ebpfMonHistory"
+REPLAY = paths.BUILT / "bin" / paths.ARCH / "ebpfMonReplay"
 DATABASE = db.READY + "".join(db.record("ao", f"SET{i}", FLNK="$(P)ECHO" if i == 0 else "") for i in range(4)) + \
     db.record("calcout", "LINK", CALC="A", INPA="$(P)SET0 CP", OUT="$(P)TO PP") + db.record("ao", "TO") + db.record("ao", "ECHO") + \
     db.record("calcout", "TICK", SCAN=".1 second", CALC="VAL+1", OUT="$(P)TOCK PP") + db.record("ao", "TOCK")
@@ -40,12 +44,12 @@ def rows(file, *options):
 
 
 def count(file, where):
-    with sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10) as base:
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10)) as base:
         return base.execute(f"SELECT count(*) FROM rows WHERE {where}").fetchone()[0]
 
 
 def is_whole(file):
-    with sqlite3.connect(file, timeout=10) as base:
+    with contextlib.closing(sqlite3.connect(file, timeout=10)) as base:
         return base.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
 
 
@@ -61,7 +65,7 @@ def keep(new_monitor, tmp_path):
     return start
 
 
-def test_who_wrote_what(keep, new_ioc):
+def test_who_wrote_what(keep, new_ioc, tmp_path):
     """Each put of a client is one row with value, old value, person, way and result. Puts of a link are kept as runs, and none is
     missing. The end of an IOC is an event."""
     monitor, ioc = keep(), new_ioc(DATABASE).start()
@@ -99,6 +103,12 @@ def test_who_wrote_what(keep, new_ioc):
     values = [r for r in links if r.get("max")]
     assert sum(r["n"] for r in links) >= 20 and values[-1]["max"] >= first + 20
     assert is_whole(keep.file)
+    folder = tmp_path / "copy"
+    folder.mkdir()
+    copy = shutil.copy(keep.file, folder)
+    read_only = f"mount --bind {folder} {folder} && mount -o remount,bind,ro {folder} && exec {ASK} -d {copy} '{ioc.prefix}SET2'"
+    got = subprocess.run(["unshare", "-m", "sh", "-c", read_only], capture_output=True, text=True, timeout=60)
+    assert got.stdout.splitlines()[:len(text.splitlines())] == text.splitlines(), got.stderr
 
 
 FAR = db.READY + db.record("ao", "IN", FLNK="$(P)NEXT") + db.record("calcout", "NEXT", CALC="A+1", INPA="$(P)IN", OUT="$(P)END PP") + \
@@ -317,6 +327,11 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     ticks = [int(r["value"]) for r in rows(file, "-a", ioc.prefix + "TOCK") if r["value"].isdigit()]
     assert ticks == list(range(ticks[0], ticks[0] + len(ticks))) and ticks[0] <= first + 2 and last in ticks
     assert [r["ioc"] for r in rows(file, "-k", "ioc") if r["ioc"] == ioc.name]
+    records = {r["pv"]: json.loads(r["value"]) for r in rows(file, "-k", "record", "-i", ioc.name)}
+    assert set(records) == set(re.findall(r'record\(\w+, *"(.*?)"', DATABASE.replace("$(P)", ioc.prefix)))
+    assert records[ioc.prefix + "TICK"]["type"] == "calcout" and records[ioc.prefix + "TICK"]["fields"]["SCAN"] == ".1 second"
+    assert json.loads(rows(file, "-k", "variables", "-i", ioc.name)[0]["value"])["EPICS_VERSION"].startswith("EPICS ")
+    assert not [r for r in rows(file, "-a") if r["kind"] in ("record", "variables")]  # unless they are asked for
     until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {file}: unexpected put to {ioc.prefix}SET3%'"), 20, "the row")
     assert ElementTree.fromstring(file.with_suffix(".html").read_text().replace("<!DOCTYPE html>", "").replace('<meta charset="utf-8">', ""))
     packets = pcapng(until(lambda: next(iter(tmp_path.glob("frozen-*.pcapng")), None), 20, "the packets"))
@@ -336,15 +351,18 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
         assert any(note in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
 
 
-    check_replay(new_monitor(), file, ioc, row["time"])
+    check_replay(new_monitor(), file, ioc, row["time"], tmp_path / "replay")
 
 
-def check_replay(replay, file, ioc, at):
+def check_replay(replay, file, ioc, at, script):
     """The PVs show a frozen file as it was at any time, ahead and back."""
+    wrong = subprocess.run([REPLAY, file.with_suffix(".md")], capture_output=True, text=True, timeout=20)
+    assert wrong.returncode == 2 and "not a database" in wrong.stderr
     steps = [(r["time"], r["value"], r.get("pv")) for r in rows(file, "-a") if r["kind"] in ("put", "event") and r["time"] < at]
     begin = next(i for i in range(len(steps) - 7, 0, -1) if steps[i][2] == ioc.prefix + "TOCK")
-    replay.script = lambda: paths.MONITOR_BOOT / "replay.cmd"
-    replay.environ = {"EBPFMON_REPLAY": str(file)}
+    script.write_text(f'#!/bin/sh\nexec {REPLAY} "$1" {replay.prefix}\n')
+    script.chmod(0o755)
+    replay.program, replay.script = script, lambda: file
     replay.start()
 
     def shows(name, text):
@@ -373,6 +391,8 @@ def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
     for year, size_ in (2020, 65 << 20), (2021, 1 << 20):
         for ending in ("sqlite", "pcapng"):
             (tmp_path / f"frozen-{year}0101T000000Z.{ending}").write_bytes(b"x" * (size_ if ending == "sqlite" else 1))
+    for ending in ("part", "part-wal"):  # of a monitor that was killed meanwhile
+        (tmp_path / f"frozen-20220101T000000Z.sqlite.{ending}").write_bytes(b"x")
     monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path / "history.sqlite"}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4 none']).start()
     monitor.wait_ioc(ioc)
     ioc.put("SLEEP.SCAN", ".1 second")
@@ -380,7 +400,7 @@ def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
     until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {tmp_path}/frozen-%.sqlite: {note}%'"), 40,
           lambda: ask(tmp_path / "history.sqlite", "-n", "0"))
     assert sorted(f.name for f in tmp_path.glob("frozen-2021*")) == ["frozen-20210101T000000Z.pcapng", "frozen-20210101T000000Z.sqlite"]
-    assert not list(tmp_path.glob("frozen-2020*")) and len(list(tmp_path.glob("frozen-*.sqlite"))) == 2
+    assert not list(tmp_path.glob("frozen-2020*")) and not list(tmp_path.glob("frozen-2022*")) and len(list(tmp_path.glob("frozen-*.sqlite"))) == 2
     assert len(list(tmp_path.glob("frozen-*.pcapng"))) == 1  # none was asked for
 
 
@@ -404,6 +424,38 @@ def test_gaps(keep, new_monitor, new_ioc):
     assert ask(keep.file, "NOBODY:*", status=1).count("NOT WATCHED") == 2  # whatever is asked
     kinds = [(r["kind"], "without order" in r["value"]) for r in rows(keep.file) if r["kind"] in ("start", "gap")]
     assert kinds == [("start", False), ("gap", False), ("gap", True)]
+
+
+def test_clock(keep, new_ioc, tmp_path):
+    """The clock of the host is set ahead by two months, back by five, and right again, and back while nobody watches: each put has its
+    time, nothing is too old, and the history says what happened."""
+    clock, day = tmp_path / "clock", 86400
+    clock.write_bytes(struct.pack("q", 0))
+    environ = preload(tmp_path, "setClock") | {"SET_CLOCK": str(clock)}
+
+    def set_clock(seconds):
+        with clock.open("r+b") as file:
+            file.write(struct.pack("q", seconds))
+
+    monitor, ioc = keep(environ=environ), new_ioc(DATABASE).start()
+    monitor.wait_ioc(ioc)
+    steps = [(0, ""), (60 * day, "ahead by 5184000."), (-90 * day, "back by 12960000."), (0, "ahead by 7776000.")]
+    for value, (seconds, said) in enumerate(steps, 1):
+        set_clock(seconds)
+        if said:
+            until(lambda: count(keep.file, f"kind = 'event' AND value LIKE '%clock%{said}%'") == 1, 20, "the history says so")
+        ioc.put("SET2", value)
+        until(lambda: count(keep.file, f"value = '{value}' AND pv LIKE '%:SET2'") == 1, 20, "the put")
+        with sqlite3.connect(keep.file, timeout=10) as base:
+            at, = base.execute(f"SELECT time FROM rows WHERE value = '{value}' AND pv LIKE '%:SET2'").fetchone()
+        assert abs(at / 1e9 - time.time() - seconds) < 20
+    assert sum(r["n"] for r in rows(keep.file, "-k", "put", ioc.prefix + "SET2")) == len(steps)
+    os.kill(monitor.process.pid, signal.SIGKILL)
+    monitor.process.wait(20)
+    set_clock(-3600)
+    keep(environ=environ)
+    until(lambda: count(keep.file, "kind = 'gap' AND value LIKE '%how long is not known: the clock was set back'") == 1, 20, "the gap")
+    assert is_whole(keep.file)
 
 
 def test_killed_while_it_writes(keep, new_ioc):

@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trials of the history that take too long for make check: tools/historyTrials.sh runs them.
+
+    kill [N]        a flood of puts, and SIGKILL of the monitor at a random moment, N times (200): no row is wrong, or there twice,
+                    each put of before the last second is there, and the file is whole
+    power [N]       the same with a loss of power of the disk (ext4 in a file, FS_IOC_SHUTDOWN), N times (20): what is there is the
+                    begin of what was written
+    cost [ROUNDS]   own CPU time and that of an IOC with the load of a site (tests/bench/site.py), with the history and without (5)
+    day [FOLDER]    seven incidents, of which only this script knows time, value and culprit. What do the history, caPutLog and an
+                    archiver say of them? FOLDER: where tools/modules.sh has built caPutLog
+"""
+import contextlib
+import fcntl
+import os
+import random
+import re
+import shlex
+import signal
+import sqlite3
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from datetime import datetime
+from pathlib import Path
+
+from tests.harness import netns, loopback
+
+netns.enter_new()
+loopback.use()  # before a client library is imported
+
+from tests.bench import site  # noqa: E402
+from tests.harness import db, paths, rawca  # noqa: E402
+from tests.harness.ioc import Ioc  # noqa: E402
+from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.process import Process, alive  # noqa: E402
+from tests.harness.putters import Putter  # noqa: E402
+from tests.harness.wait import until  # noqa: E402
+
+ASK = paths.BUILT / "bin" / paths.ARCH / "ebpfMonHistory"
+SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # FS_IOC_SHUTDOWN of linux/fs.h; EXT4_GOING_FLAGS_NOLOGFLUSH of fs/ext4/ext4.h
+FLOOD = db.READY + db.record("longout", "N") + db.record("calcout", "TICK", SCAN=".1 second", CALC="VAL+1", OUT="$(P)TOCK PP") + \
+    db.record("ao", "TOCK")
+
+
+def query(file, sql):
+    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10)) as base:
+        return base.execute(sql).fetchall()
+
+
+class Flood:
+    """One client that writes 1, 2, 3 …, each after the answer to the one before."""
+    def __init__(self, ioc):
+        self.client, self.pv, self.sent, self.rest = rawca.RawCa(ioc.port, "flood", "here"), ioc.prefix + "N", 0, threading.Event()
+        self.times, self.isEnding = [], False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.isEnding:
+            if self.rest.wait(1):
+                self.client.put(self.pv, rawca.LONG, [self.sent + 1])
+                self.sent += 1
+                self.times.append(time.time())
+
+
+def judge(file, flood):
+    """No value is wrong or there twice, each follows from the one before, and the runs of the link are no more than it made."""
+    assert query(file, "PRAGMA integrity_check") == [("ok",)]
+    got = [(int(float(v)), int(float(o)), n, at / 1e9) for v, o, n, at in
+           query(file, "SELECT value, coalesce(old, '0'), n, time FROM rows WHERE pv LIKE '%:N' ORDER BY id")]
+    values = [v for v, _, _, _ in got]
+    assert values == sorted(set(values)), "a row is there twice, or in the wrong order"
+    assert all(n == 1 and old == value - 1 for value, old, n, _ in got), "a row is wrong"
+    assert not values or values[-1] <= flood.sent + 1
+    bad = [v for v, _, _, at in got if not -1 < at - flood.times[min(v, len(flood.times)) - 1] < 1]
+    assert not bad, f"times of {bad[:5]}"
+    return values
+
+
+def kill(tmp, rounds):
+    ioc = Ioc(tmp, db=FLOOD).start()
+    file, flood, choice, rows = tmp / "history.sqlite", Flood(ioc), random.Random(1), 0
+    for i in range(rounds):
+        monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30']).start()
+        until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
+        monitor.wait_ioc(ioc)
+        first = flood.sent + 1
+        flood.rest.set()
+        time.sleep(0.5 + 2 * choice.random())  # the random moment
+        os.kill(monitor.process.pid, signal.SIGKILL)
+        last = time.time()
+        monitor.process.wait(20)
+        flood.rest.clear()
+        values = judge(file, flood)
+        must = {v for v in range(first, flood.sent + 1) if flood.times[v - 1] < last - 2}  # 0.5 s, and what a busy host takes
+        assert not must - set(values), f"missing: {sorted(must - set(values))[:5]}"
+        rows = len(values)
+        if i % 20 == 19:
+            print(f"{i + 1} kills, {rows} rows", flush=True)
+    gaps = query(file, "SELECT count(*) FROM rows WHERE kind = 'gap' AND value LIKE '%without order%'")[0][0]
+    assert gaps == rounds - 1, gaps
+    print(f"{rounds} times SIGKILL while it wrote: {rows} rows, none wrong or there twice; the file is whole; {gaps} gaps are noted")
+
+
+def power(tmp, rounds):
+    ioc = Ioc(tmp, db=FLOOD).start()
+    image, disk, flood, choice, rows = tmp / "image", tmp / "disk", Flood(ioc), random.Random(2), 0
+    disk.mkdir()
+    with image.open("wb") as f:
+        f.truncate(256 << 20)
+    subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
+    file = disk / "history.sqlite"
+    for _ in range(rounds):
+        subprocess.run(["mount", "-o", "loop", image, disk], check=True)
+        if file.exists():
+            before, rows = rows, len(judge(file, flood))
+            assert rows >= before
+        monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30']).start()
+        until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
+        monitor.wait_ioc(ioc)
+        flood.rest.set()
+        time.sleep(0.5 + 8 * choice.random())  # the random moment
+        fd = os.open(disk, os.O_RDONLY)
+        fcntl.ioctl(fd, SHUTDOWN, NO_FLUSH.to_bytes(4, "little"))
+        os.close(fd)
+        until(lambda: monitor.get("HISTORY_STATE") == 2, 20, "the monitor says so")
+        flood.rest.clear()
+        os.kill(monitor.process.pid, signal.SIGKILL)
+        monitor.process.wait(20)
+        subprocess.run(["umount", disk], check=True)
+    subprocess.run(["mount", "-o", "loop", image, disk], check=True)
+    rows = len(judge(file, flood))
+    subprocess.run(["umount", disk], check=True)
+    print(f"{rounds} times a loss of power while it wrote: {rows} of {flood.sent} rows, none wrong or there twice; the file is whole")
+
+
+def cost(tmp, rounds):
+    (tmp / "site.db").write_text(site.database())
+    port, file = loopback.take_port(), tmp / "history.sqlite"
+    ioc = Process([paths.BASE_BIN / "softIoc", "-d", tmp / "site.db"], loopback.server(port, IOC="bench"), cwd=tmp)
+    ioc.command("dbgf BENCH:PUT0")
+    clients = Process([sys.executable, "-m", "tests.bench.siteClients"], loopback.client(port), cwd=paths.TOP)
+    clients.wait_line("ready", 60)
+    kinds = {"without": [], "with": [f'ebpfMonHistoryKeep "{file}" 1024 30'],
+             "with, and the last minutes": [f'ebpfMonHistoryKeep "{file}" 1024 30', f'ebpfMonHistoryRing "{tmp}" 64']}
+    found = {kind: [] for kind in kinds}
+    for _ in range(rounds):
+        for kind, before in kinds.items():
+            monitor = Monitor(tmp, before=before, iocs="bench").start()
+            monitor.set_filter(LEVEL="chains")
+            until(lambda: "bench" in monitor.list("IOC_NAMES"), 20, "the IOC")
+            time.sleep(8)  # the first seconds cost more
+            own, other, begin = site.cpu(monitor.process.pid), site.cpu(ioc.pid), time.monotonic()
+            time.sleep(10)  # the length of the measurement
+            took = (time.monotonic() - begin) * 1e7
+            found[kind].append(((site.cpu(monitor.process.pid) - own) / took, (site.cpu(ioc.pid) - other) / took,
+                                site.memory(monitor.process.pid)))
+            monitor.process.send("exit")
+            monitor.process.wait(20)
+    print("| history | monitor, % of a core | IOC, % of a core | memory of the monitor, MiB |\n|---|---|---|---|")
+    for kind, results in found.items():
+        print(f"| {kind} |", " | ".join(f"{statistics.median(r[i] for r in results):.2f}" for i in range(3)), "|")
+    print(f"Medians of {rounds} rounds of 10 s, load {os.getloadavg()[0]:.1f}; {query(file, 'SELECT count(*) FROM rows')[0][0]} rows")
+
+
+FAR = db.READY + db.record("ao", "IN", FLNK="$(P)NEXT") + db.record("calcout", "NEXT", CALC="A+1", INPA="$(P)IN", OUT="$(P)END PP") + \
+    db.record("ao", "END")
+NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="FAR:IN CA PP") + \
+    "".join(db.record("ao", name) for name in ("WRONG", "ODD", "OFF")) + \
+    db.record("calcout", "CLOCK", SCAN=".2 second", CALC="VAL+1", OUT="$(P)SECONDS PP") + db.record("ao", "SECONDS")
+
+
+def told():
+    """The commands of the how-to: question → words, without the name of the program."""
+    text = (paths.TOP / "documentation" / "use" / "history.md").read_text().split("### The morning after\n")[1].split("###")[0]
+    return {q: shlex.split(c)[1:] for q, c in re.findall(r"(?m)^\| (\w.*\?) \| `(.*)` \|$", text)}
+
+
+def grade(lines, *aspects):
+    """Which of the aspects one line, or a few lines, tell: (name, pattern) …"""
+    found = [name for name, pattern in aspects if re.search(pattern, "\n".join(lines))]
+    return ", ".join(found) or "nothing"
+
+
+def day(tmp, cache):
+    from tests.modules import puts  # it needs the modules
+    logs = {name: puts.Log() for name in ("far", "near", "lost")}
+    iocs, rules = {}, tmp / "rules.json"
+    for name, text in (("far", FAR), ("near", NEAR), ("lost", db.READY + db.record("ao", "X"))):
+        puts.TEXT = text.replace("FAR:", iocs["far"].prefix if iocs else "")
+        iocs[name] = puts.start_ioc(cache, tmp, name, logs[name].socket.getsockname()[1])
+    far, near, lost = iocs.values()
+    pvs = [ioc.prefix + r for ioc, names in ((far, "IN END"), (near, "SET WRONG ODD OFF SECONDS"), (lost, "X")) for r in names.split()]
+    archiver = Process([paths.BASE_BIN / "camonitor", *pvs], loopback.client(far.port, near.port, lost.port))
+    rules.write_text(f'{{"rules": [{{"name": "noted", "pv": "{near.prefix}ODD", "users": ["mila"]}}]}}')
+    putter, file, secret = Putter(), tmp / "history.sqlite", random.Random().sample(range(10000, 99999), 5)
+    wrong, cause, odd, refused, unseen = secret
+
+    def start():
+        monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30', f'ebpfMonRules "{rules}"']).start()
+        until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
+        return monitor
+
+    def write(person, record, value, kind="cacb"):
+        putter.put(kind, os.getuid(), person, near.port, near.prefix + record, value)
+
+    monitor = start()
+    for ioc in (far, near, lost):
+        monitor.wait_ioc(ioc)
+    for person, record, value in [("mila", "WRONG", 1), ("jonas", "WRONG", wrong), ("mila", "WRONG", 2), ("mila", "ODD", 3),
+                                  ("jonas", "ODD", odd), ("ida", "SET", cause)]:
+        write(person, record, value)
+    until(lambda: far.get("END") == 2 * cause + 1, 20, "the effect")
+    near.put("OFF.DISP", 1)
+    write("otto", "OFF", refused, kind="ca")
+    os.kill(lost.pid, signal.SIGSEGV)
+    until(lambda: query(file, "SELECT 1 FROM rows WHERE kind = 'event' AND value LIKE '%ended%'"), 30, "the end of the IOC")
+    until(lambda: query(file, f"SELECT 1 FROM rows WHERE pv = '{far.prefix}END'"), 20, "the effect is kept")
+    until(lambda: any(str(2 * cause + 1) in line for line in archiver.lines), 20, "the archiver has it")
+    at = datetime.now()
+    for _ in range(2):
+        monitor.process.send("exit")
+        monitor.process.wait(20)
+        if _ == 0:
+            write("mila", "WRONG", unseen)
+            monitor = start()
+    names = {"RING:*": near.prefix + "*", "VAC:VALVE3": far.prefix + "END", "VAC:PUMP1": near.prefix + "SECONDS", "400": str(wrong),
+             "2026-11-28 03:10:05": at.strftime("%Y-%m-%d %H:%M:%S")}
+    answers = [subprocess.run([ASK, "-d", file, *[names.get(w, w) for w in words]], capture_output=True, text=True).stdout.splitlines()
+               for words in told().values()]
+    putlog = [line for log in logs.values() for line in log.lines]
+    archive = archiver.lines
+    print(f"caPutLog has {len(putlog)} lines, the archiver {len(archive)}")
+    wanted = [
+        (("value", f"WRONG .*{wrong}"), ("who", f"(jonas.*WRONG.*{wrong}|WRONG.*{wrong}.*jonas)")),
+        (("value", f"END .*{2 * cause + 1}"), ("the put that led to it", f"(ida.*SET.*{cause}|SET.*{cause}.*ida)"),
+         ("that it did", f"chain of .*IN(?s:.*)SET .*{cause} by ida")),
+        (("that it ended", r"ended|X .*\*\*\* [Dd]isconnect"), ("how", "signal 11")),
+        (("value", f"ODD .*{odd}"), ("who", f"(jonas.*ODD.*{odd}|ODD.*{odd}.*jonas)"), ("that it was unexpected", '"noted"')),
+        (("value", f"OFF .*{refused}"), ("who", f"(otto.*OFF.*{refused}|OFF.*{refused}.*otto)"),
+         ("that it was refused", r"OFF .*\[(denied|failed)\]")),
+        (("values", r"SECONDS .*\d"), ("which link", r"link \S+CLOCK\.OUT")),
+        (("when", "NOT WATCHED"),),
+    ]
+    print("| question | ebpfMonHistory | caPutLog | archiver |\n|---|---|---|---|")
+    for question, answer, aspects in zip(told(), answers, wanted, strict=True):
+        print(f"| {question} | {grade(answer, *aspects)} | {grade(putlog, *aspects)} | {grade(archive, *aspects)} |")
+        assert grade(answer, *aspects) == ", ".join(name for name, _ in aspects), "\n".join(answer)
+    putter.discard()
+
+
+def main():
+    trials = {"kill": (kill, 200), "power": (power, 20), "cost": (cost, 5), "day": (day, paths.CACHE / "modules")}
+    if len(sys.argv) < 2 or sys.argv[1] not in trials:
+        sys.exit(__doc__)
+    trial, default = trials[sys.argv[1]]
+    with tempfile.TemporaryDirectory() as tmp:
+        try:
+            trial(Path(tmp), type(default)(sys.argv[2]) if len(sys.argv) > 2 else default)
+        finally:
+            subprocess.run(["umount", "-q", Path(tmp) / "disk"], stderr=subprocess.DEVNULL)
+            for process in list(alive):
+                process.kill()
+
+
+main()
