@@ -4,17 +4,206 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <stdint.h>
+#include <sys/types.h>
 
+#include "common/array.h"
 #include "common/hash.h"
-#include "probe/hist.h"
 #include "common/text.h"
 #include "device/asynLayout.h"
-#include "device/deviceRecords.h"
 #include "device/deviceRows.h"
-#include "device/deviceSilence.h"
+#include "host/memory.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
+#include "ioc/catalogue.h"
+#include "probe/hist.h"
 #include "probe/kernelTables.h"
+
+/* --- records of ports ---
+ *
+ * Finds the record for which a user of a port works. asynUser.userPvt and the DPVT of a record both point to private
+ * structs of device support. Three cases are known:
+ * - asyn's own device support: DPVT and userPvt are equal.
+ * - asyn's own device support and the asyn record: the struct begins with the address of the record.
+ * - StreamDevice: its AsynDriverInterface points to a part of the object to which DPVT points.
+ *
+ * In all other cases no record is shown. */
+
+typedef struct ebpfMonDeviceRecords ebpfMonDeviceRecords;
+
+#define PVT_WORDS 16 /* words of a private struct that are searched for a pointer */
+#define PART_MAX  24 /* A pointer may lead to a base class, which begins at most so many bytes behind the begin of
+                      * its object. malloc never gives two objects so near to each other */
+
+typedef struct {
+    uint64_t dpvt;
+    uint32_t index;
+} Private;
+
+struct ebpfMonDeviceRecords {
+    pid_t    pid;
+    ebpfMonCatalogue *cat;
+    Private *list; /* sorted by dpvt */
+    uint32_t count;
+};
+
+static int comparePrivates(const void *a, const void *b)
+{
+    const Private *x = a, *y = b;
+
+    return x->dpvt < y->dpvt ? -1 : x->dpvt > y->dpvt;
+}
+
+/* Reads the DPVT of all records, and holds a reference of the catalogue. NULL without memory. */
+static ebpfMonDeviceRecords *newDeviceRecords(pid_t pid, ebpfMonCatalogue *cat)
+{
+    ebpfMonDeviceRecords *r = calloc(1, sizeof(*r));
+    ebpfMonMem *mem = ebpfMonMemNew(pid);
+
+    if (r)
+        r->list = calloc(cat->count + 1, sizeof(*r->list));
+    if (!r || !r->list || !mem) {
+        free(r);
+        ebpfMonMemFree(mem);
+        return NULL;
+    }
+    r->pid = pid;
+    r->cat = ebpfMonCatalogueHold(cat);
+    for (uint32_t i = 0; i < cat->count; i++) {
+        const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, cat->rec[i].rtype, "DPVT");
+        uint64_t dpvt = f ? ebpfMonMemPtr(mem, cat->rec[i].addr + f->offset) : 0;
+
+        if (dpvt)
+            r->list[r->count++] = (Private){ dpvt, i };
+    }
+    ebpfMonMemFree(mem);
+    qsort(r->list, r->count, sizeof(*r->list), comparePrivates);
+    return r;
+}
+
+static void freeDeviceRecords(ebpfMonDeviceRecords *r)
+{
+    if (!r)
+        return;
+    ebpfMonCatalogueRelease(r->cat);
+    free(r->list);
+    free(r);
+}
+
+static ebpfMonCatalogue *getCatalogue(const ebpfMonDeviceRecords *r)
+{
+    return r->cat;
+}
+
+/* The index of the record with its DPVT at "at", or up to "part" bytes before it. -1: there is none; -2: several
+ * records have this DPVT. */
+static long findPrivate(const ebpfMonDeviceRecords *r, uint64_t at, uint64_t part)
+{
+    uint32_t low = 0, high = r->count;
+
+    while (low < high) { /* find the first one above "at" */
+        uint32_t middle = low + (high - low) / 2;
+
+        if (r->list[middle].dpvt <= at)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!low || at - r->list[low - 1].dpvt > part)
+        return -1;
+    if (low > 1 && r->list[low - 2].dpvt == r->list[low - 1].dpvt)
+        return -2;
+    return r->list[low - 1].index;
+}
+
+/* "pvt": asynUser.userPvt. Returns the index of the record in the catalogue; -1: no record, or more than one. */
+static long findDeviceRecords(const ebpfMonDeviceRecords *r, uint64_t pvt)
+{
+    long found = findPrivate(r, pvt, 0);
+    uint64_t word[PVT_WORDS];
+
+    if (found != -1 || ebpfMonMemReadNow(r->pid, pvt, word, sizeof(word)))
+        return found >= 0 ? found : -1;
+    if ((found = ebpfMonCatalogueFindAddr(r->cat, word[0])) >= 0)
+        return found;
+    for (unsigned i = 0; i < PVT_WORDS; i++) {
+        long index = word[i] ? findPrivate(r, word[i], PART_MAX) : -1;
+
+        if (index == -2 || (index >= 0 && found >= 0 && index != found))
+            return -1;
+        if (index >= 0)
+            found = index;
+    }
+    return found;
+}
+
+/* --- ports that do not answer --- */
+
+#define USERS_MOST 4096
+
+typedef struct {
+    struct ebpfMonDeviceKey user;
+    uint64_t ended, left; /* at the first look */
+    uint64_t before;      /* "ended" at the look before: "left" has all requests that made these records end */
+    uint64_t most;        /* "left" may be ahead of "before"; the number does not go back then */
+} First;
+
+struct ebpfMonDeviceSilence {
+    First *first;
+    size_t count, room;
+};
+
+ebpfMonDeviceSilence *ebpfMonDeviceSilenceNew(void)
+{
+    return calloc(1, sizeof(ebpfMonDeviceSilence));
+}
+
+void ebpfMonDeviceSilenceFree(ebpfMonDeviceSilence *s)
+{
+    if (s)
+        free(s->first);
+    free(s);
+}
+
+static First *findFirst(ebpfMonDeviceSilence *s, const struct ebpfMonDeviceKey *user, uint64_t ended, uint64_t left)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (memcmp(&s->first[i].user, user, sizeof(*user)) == 0)
+            return &s->first[i];
+    if (s->count == USERS_MOST || ebpfMonArrayGrow(&s->first, &s->room, s->count + 1, 32, sizeof(*s->first)))
+        return NULL;
+    s->first[s->count] = (First){ *user, ended, left, ended, 0 };
+    return &s->first[s->count++];
+}
+
+uint64_t ebpfMonDeviceSilenceCount(ebpfMonDeviceSilence *s, const struct ebpfMonDeviceKey *user, uint64_t ended,
+                                   uint64_t left)
+{
+    First *f = findFirst(s, user, ended, left);
+    uint64_t more;
+
+    if (!f)
+        return UINT64_MAX;
+    if (ended < f->ended) /* the IOC was looked at anew: the record's count began at 0 again */
+        *f = (First){ *user, ended, left, ended, f->most };
+    more = f->before - f->ended > left - f->left ? f->before - f->ended - (left - f->left) : 0;
+    f->before = ended;
+    if (more > f->most)
+        f->most = more;
+    return f->most;
+}
+
+void ebpfMonDeviceSilenceForget(ebpfMonDeviceSilence *s, uint32_t tgid)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < s->count; i++)
+        if (s->first[i].user.tgid != tgid)
+            s->first[kept++] = s->first[i];
+    s->count = kept;
+}
+
+/* --- rows --- */
 
 #define MS(ns) ((double)(ns) / 1e6)
 #define IOCS   64 /* IOCs for which DPVTs are kept */
@@ -70,7 +259,7 @@ ebpfMonDeviceRows *ebpfMonDeviceRowsNew(void)
 void ebpfMonDeviceRowsFree(ebpfMonDeviceRows *r)
 {
     for (unsigned i = 0; r && i < IOCS; i++)
-        ebpfMonDeviceRecordsFree(r->list[i].records);
+        freeDeviceRecords(r->list[i].records);
     if (r)
         ebpfMonDeviceSilenceFree(r->silence);
     free(r);
@@ -86,7 +275,7 @@ void ebpfMonDeviceRowsForget(ebpfMonDeviceRows *r, pid_t pid)
         if (r->named[i].key.tgid == tgid)
             memset(&r->named[i].key, 0, sizeof(r->named[i].key));
     if (l->tgid == tgid) {
-        ebpfMonDeviceRecordsFree(l->records);
+        freeDeviceRecords(l->records);
         l->records = NULL;
     }
 }
@@ -142,11 +331,11 @@ static const List *findList(ebpfMonDeviceRows *r, uint32_t tgid, ebpfMonCatalogu
 
     if (!cat)
         return NULL;
-    if (l->records && l->tgid == tgid && ebpfMonDeviceRecordsGetCatalogue(l->records) == cat &&
+    if (l->records && l->tgid == tgid && getCatalogue(l->records) == cat &&
         (l->isComplete || !running))
         return l;
-    ebpfMonDeviceRecordsFree(l->records);
-    *l = (List){ tgid, running, ++r->lists, ebpfMonDeviceRecordsNew((pid_t)tgid, cat) };
+    freeDeviceRecords(l->records);
+    *l = (List){ tgid, running, ++r->lists, newDeviceRecords((pid_t)tgid, cat) };
     return l->records ? l : NULL;
 }
 
@@ -169,11 +358,11 @@ static void copyLink(pid_t pid, const ebpfMonCatalogue *cat, uint32_t index, cha
 /* Sets the name of the record for which a user works; empty: no record is known. Returns its index, or -1. */
 static long nameRecord(const ebpfMonDeviceRecords *records, uint64_t pvt, char *name, size_t size)
 {
-    long index = records ? ebpfMonDeviceRecordsFind(records, pvt) : -1;
+    long index = records ? findDeviceRecords(records, pvt) : -1;
 
     name[0] = 0;
     if (index >= 0)
-        ebpfMonTextCopy(name, size, ebpfMonCatalogueName(ebpfMonDeviceRecordsGetCatalogue(records), (uint32_t)index));
+        ebpfMonTextCopy(name, size, ebpfMonCatalogueName(getCatalogue(records), (uint32_t)index));
     return index;
 }
 
@@ -194,7 +383,7 @@ static const Named *findNames(ebpfMonDeviceRows *r, const User *u, const List *l
     n->index = nameRecord(list ? list->records : NULL, u->key.pvt, n->user, sizeof(n->user));
     n->link[0] = 0;
     if (n->index >= 0)
-        copyLink(pid, ebpfMonDeviceRecordsGetCatalogue(list->records), (uint32_t)n->index, n->link, sizeof(n->link));
+        copyLink(pid, getCatalogue(list->records), (uint32_t)n->index, n->link, sizeof(n->link));
     n->key = u->key;
     return n;
 }

@@ -17,7 +17,7 @@
 #include "history/historyFreezer.h"
 #include "history/historyMinutes.h"
 #include "history/historyReport.h"
-#include "history/historyRing.h"
+#include "history/historyPackets.h"
 #include "model/published.h"
 #include "usage/iocInventory.h"
 #include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */

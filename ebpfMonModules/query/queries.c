@@ -7,13 +7,166 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
 #include "common/clock.h"
 #include "common/text.h"
+#include "common/textReport.h"
 #include "common/worker.h"
 #include "query/queries.h"
-#include "query/querySpec.h"
-#include "query/queryPrint.h"
 #include "query/queryRun.h"
+#include "query/querySpec.h"
+#include "query/queryValues.h"
+
+/* --- print ---
+ *
+ * Writes queries and their results as text, for the shell. Any thread; takes the lock of the results for a copy.
+ * "result": the number of a result (query/queryValues.h). */
+
+#define BAR_WIDTH   50
+#define VALUES_MOST 9 /* columns behind the keys */
+
+static const char *const stateNames[] = {"absent", "off", "starting", "running", "done", "failed"};
+
+/* Returns a copy of the result, which the caller frees; NULL without memory. */
+static ebpfMonQueryResult *copyResult(ebpfMonQueryResults *results, int number)
+{
+    ebpfMonQueryResult *copy = malloc(sizeof(*copy));
+
+    if (copy) {
+        *copy = *ebpfMonQueryResultsLock(results, number);
+        ebpfMonQueryResultsUnlock(results);
+    }
+    return copy;
+}
+
+/* Adds the list of queries: first the titles of the columns, then one line for each query. */
+static void beginPrint(ebpfMonTextReport *report)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"query", -24}, {"state", -9}, {"keys", 7}, {"events", 14}, {"dropped", 9}, {"cost %", 8}, {"file, message", 0}
+    };
+
+    ebpfMonTextReportBeginTable(report, columns, 7);
+}
+
+static void printLine(ebpfMonTextReport *report, ebpfMonQueryResults *results, int number, const char *file)
+{
+    ebpfMonQueryResult *r = copyResult(results, number);
+
+    if (!r)
+        return;
+    ebpfMonTextReportAddCell(report, "%s", r->name);
+    ebpfMonTextReportAddCell(report, "%s", stateNames[r->state]);
+    ebpfMonTextReportAddCell(report, "%u", r->found);
+    ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)r->events);
+    ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)r->dropped);
+    ebpfMonTextReportAddCell(report, "%.3f", r->cost);
+    ebpfMonTextReportAddCell(report, "%s: %s", file, r->message);
+    free(r);
+}
+
+static void addNumber(ebpfMonTextReport *report, double value)
+{
+    if (isnan(value))
+        ebpfMonTextReportAddCell(report, "-");
+    else
+        ebpfMonTextReportAddCell(report, fabs(value) < 1e15 && value == floor(value) ? "%.0f" : "%.3f", value);
+}
+
+static void addRows(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
+{
+    static const char *const titles[VALUES_MOST] = {"count", "rate/s", "sum", "mean", "min", "max", "p50", "p90",
+                                                    "p99"};
+    ebpfMonReportColumn columns[EBPFMON_QUERY_KEYS_MAX + VALUES_MOST];
+    unsigned values = !r->hasValue ? 2 : !r->hasHist ? 6 : VALUES_MOST, n = 0;
+
+    for (unsigned k = 0; k < r->keys; k++)
+        columns[n++] = (ebpfMonReportColumn){ r->keyName[k], -24 };
+    for (unsigned v = 0; v < values; v++)
+        columns[n++] = (ebpfMonReportColumn){ titles[v], 14 };
+    ebpfMonTextReportBeginTable(report, columns, n);
+    for (unsigned i = 0; i < r->rows; i++) {
+        const ebpfMonQueryRow *row = &r->row[i];
+        const double value[VALUES_MOST] = { row->count, row->rate, row->sum, row->mean, row->min, row->max, row->p50,
+                                            row->p90, row->p99 };
+
+        for (unsigned k = 0; k < r->keys; k++)
+            ebpfMonTextReportAddCell(report, "%s", row->key[k]);
+        for (unsigned v = 0; v < values; v++)
+            addNumber(report, value[v]);
+    }
+}
+
+static void addBars(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
+{
+    double most = 0;
+
+    for (unsigned i = 0; i < r->bars; i++)
+        most = fmax(most, r->hist[i]);
+    if (r->bars)
+        ebpfMonTextReportAdd(report, "%14s %s\n", "from", r->unit);
+    for (unsigned i = 0; i < r->bars; i++) {
+        char bar[BAR_WIDTH + 1] = "";
+
+        memset(bar, '#', most > 0 ? (size_t)lround(BAR_WIDTH * r->hist[i] / most) : 0);
+        ebpfMonTextReportAdd(report, "%14.6g %14.0f |%-*s|\n", r->histEdge[i], r->hist[i], BAR_WIDTH, bar);
+    }
+}
+
+static void addEvents(ebpfMonTextReport *report, const ebpfMonQueryResult *r)
+{
+    ebpfMonReportColumn columns[4 + EBPFMON_QUERY_KEYS_MAX] = {
+        {"time", -29}, {"thread", -15}, {"CPU", 4}, {"value", 12}
+    };
+    unsigned n = 4;
+
+    for (unsigned k = 0; k < r->keys; k++)
+        columns[n++] = (ebpfMonReportColumn){ r->keyName[k], -24 };
+    if (r->eventRows)
+        ebpfMonTextReportBeginTable(report, columns, n);
+    for (unsigned i = 0; i < r->eventRows; i++) {
+        const ebpfMonQueryEventRow *e = &r->event[i];
+
+        ebpfMonTextReportAddCell(report, "%s", e->time);
+        ebpfMonTextReportAddCell(report, "%s", e->thread);
+        addNumber(report, e->cpu);
+        addNumber(report, e->value);
+        for (unsigned k = 0; k < r->keys; k++)
+            ebpfMonTextReportAddCell(report, "%s", e->key[k]);
+    }
+}
+
+/* Adds the stacks of a result, one line for each stack, in the format of flamegraph.pl. */
+static void printStacks(ebpfMonTextReport *report, ebpfMonQueryResults *results, int number)
+{
+    char *text = ebpfMonQueryResultsCopyStacks(results, number), *rest = text;
+
+    for (char *line = text ? strtok_r(text, "\n", &rest) : NULL; line; line = strtok_r(NULL, "\n", &rest))
+        ebpfMonTextReportAdd(report, "%s\n", line);
+    free(text);
+}
+
+/* Adds the rows of a result, its histogram as bars, and its last events. */
+static void printResult(ebpfMonTextReport *report, ebpfMonQueryResults *results, int number)
+{
+    ebpfMonQueryResult *r = copyResult(results, number);
+
+    if (!r)
+        return;
+    ebpfMonTextReportAdd(report, "%s: %s\n%s: %s; cost %.3f %% of a core\n", r->name, r->title, stateNames[r->state],
+                         r->message, r->cost);
+    ebpfMonTextReportAdd(report, "%llu events, %llu dropped, %u keys%s%s%s\n", (unsigned long long)r->events,
+                         (unsigned long long)r->dropped, r->found, r->isEstimate ? ", estimated from a sample" : "",
+                         r->unit[0] ? ", values in " : "", r->unit);
+    if (r->rows < r->found)
+        ebpfMonTextReportAdd(report, "the first %u keys; the other %u have %.0f events (\"top\" shows up to %d)\n",
+                             r->rows, r->found - r->rows, r->rest, EBPFMON_QUERY_ROWS_MAX);
+    if (r->keys || r->rows)
+        addRows(report, r);
+    addBars(report, r);
+    addEvents(report, r);
+    free(r);
+}
 
 /* --- the budget of an IOC --- */
 
@@ -477,10 +630,10 @@ int ebpfMonQueriesStop(ebpfMonQueries *q, double seconds)
 void ebpfMonQueriesAddList(ebpfMonQueries *q, ebpfMonTextReport *report)
 {
     epicsMutexMustLock(q->lock);
-    ebpfMonQueryPrintBegin(report);
+    beginPrint(report);
     for (unsigned i = 0; i < q->count; i++)
         if (!q->query[i]->isRemoved)
-            ebpfMonQueryPrintLine(report, q->results, q->query[i]->result, q->query[i]->file);
+            printLine(report, q->results, q->query[i]->result, q->query[i]->file);
     epicsMutexUnlock(q->lock);
 }
 
@@ -503,7 +656,7 @@ int ebpfMonQueriesAddResult(ebpfMonQueries *q, ebpfMonTextReport *report, const 
     int number = findResult(q, name);
 
     if (number >= 0)
-        ebpfMonQueryPrintResult(report, q->results, number);
+        printResult(report, q->results, number);
     return number < 0 ? -1 : 0;
 }
 
@@ -512,6 +665,6 @@ int ebpfMonQueriesAddStacks(ebpfMonQueries *q, ebpfMonTextReport *report, const 
     int number = findResult(q, name);
 
     if (number >= 0)
-        ebpfMonQueryPrintStacks(report, q->results, number);
+        printStacks(report, q->results, number);
     return number < 0 ? -1 : 0;
 }

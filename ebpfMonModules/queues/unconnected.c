@@ -4,18 +4,538 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 #include <epicsThread.h>
+#include <arpa/inet.h>
+#include <stdint.h>
+#include <sys/types.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
 #include "host/foreign.h"
+#include "host/memory.h"
+#include "host/netnsSocket.h"
+#include "host/ownAddresses.h"
+#include "host/procInfo.h"
 #include "host/procNetns.h"
-#include "queues/caLinks.h"
-#include "queues/reasons.h"
+#include "host/procStat.h"
+#include "host/serverSockets.h"
+#include "host/tcpSockets.h"
+#include "ioc/baseLink.h"
+#include "ioc/catalogue.h"
+#include "queues/queueIoc.h"
 #include "queues/unconnected.h"
+#include "search/search.h"
 #include "watch/target.h"
+
+/* --- CA links of an IOC ---
+ *
+ * The CA links of one IOC, and which of them are not connected. Base has no list of them, so all link fields are gone
+ * through now and then; in between, the struct caLink (dbCaPvt.h) of each link is read. */
+
+#define EBPFMON_CA_LINKS_MAX 20000 /* of an IOC; more are not looked at */
+
+typedef struct {
+    uint64_t at, ca;        /* its struct link, and its struct caLink */
+    uint32_t record;        /* index in the catalogue */
+    uint32_t field;         /* … and in its fields */
+    int      isConnected, wasConnected;
+    uint64_t since;         /* monotonic ns: it is not connected since then, or before; 0: it is */
+} ebpfMonCaLink;
+
+typedef struct {
+    uint32_t id;            /* ebpfMonTarget.iocId */
+    pid_t    pid;
+    char     name[EBPFMON_IOCNAME_SIZE];
+    ebpfMonCatalogue *cat;  /* a reference of its own */
+    ebpfMonCaLink *link;
+    size_t   links, room;
+    ebpfMonMemPart *part;   /* of each link, to read its caLink */
+    char    *bytes;
+    const ebpfMonCatalogue *walked; /* the catalogue that was gone through; NULL: none */
+    uint64_t walkAt;        /* monotonic ns: then all fields are gone through again … */
+    uint64_t notBefore;     /* … and not before this, if a link has changed */
+    int      isRead;        /* the last update was possible */
+    int      isSeen;        /* unconnected.c's own */
+} ebpfMonCaLinkIoc;
+
+#define WALK_NS   (60 * EBPFMON_SECOND_NS) /* so often at most all fields are gone through … */
+#define WALK_COST 0.002                    /* … and less often if it would take more than this part of a core */
+#define LINK_HEAD 120                      /* bytes of a caLink that are read: up to gotFirstConnection */
+
+/* Which layout a caLink has: the struct changed together with scanOnce (3.16). */
+static const ebpfMonQueueLayout *findLayout(const ebpfMonBaseRelease *base)
+{
+    const ebpfMonQueueLayout *l;
+
+    for (unsigned i = 0; (l = ebpfMonQueueLayoutGet(i)) != NULL; i++)
+        if ((l->onceEntry != 0) == base->has.onceLink)
+            return l;
+    return NULL;
+}
+
+static int noteLink(ebpfMonCaLinkIoc *ioc, ebpfMonMem *mem, uint32_t record, uint32_t field)
+{
+    uint64_t at = ioc->cat->rec[record].addr + ioc->cat->field[field].offset;
+    ebpfMonLink link;
+
+    if (ebpfMonLinkRead(mem, ioc->cat->base, at, &link))
+        return -1;
+    if (link.type != EBPFMON_LINK_CA || !link.pvt || link.owner != ioc->cat->rec[record].addr)
+        return 0;
+    if (ebpfMonArrayGrow(&ioc->link, &ioc->room, ioc->links + 1, 64, sizeof(*ioc->link)))
+        return -1;
+    ioc->link[ioc->links++] = (ebpfMonCaLink){ .at = at, .ca = link.pvt, .record = record, .field = field };
+    return 0;
+}
+
+/* Goes through all link fields. What is known of a link that was there before stays. */
+static int findLinks(ebpfMonCaLinkIoc *ioc, ebpfMonMem *mem)
+{
+    const ebpfMonCatalogue *cat = ioc->cat;
+    ebpfMonCaLink *before = ioc->link;
+    size_t known = ioc->links, next = 0;
+    int status = 0;
+
+    ioc->link = NULL;
+    ioc->links = ioc->room = 0;
+    for (uint32_t i = 0; !status && i < cat->count; i++) {
+        const ebpfMonRecType *type = &cat->rtype[cat->rec[i].rtype];
+
+        for (uint32_t f = 0; type->links && !status && f < type->fieldCount; f++) {
+            uint32_t field = type->firstField + f;
+
+            if (cat->field[field].type >= ebpfMonDbfInlink && cat->field[field].type <= ebpfMonDbfFwdlink &&
+                ioc->links < EBPFMON_CA_LINKS_MAX)
+                status = noteLink(ioc, mem, i, field);
+        }
+    }
+    for (size_t i = 0; i < ioc->links; i++) { /* both are in the order of the records */
+        while (next < known && before[next].at < ioc->link[i].at)
+            next++;
+        if (next < known && before[next].at == ioc->link[i].at && before[next].ca == ioc->link[i].ca)
+            ioc->link[i].since = before[next].since;
+    }
+    free(before);
+    return status;
+}
+
+static void makeParts(ebpfMonCaLinkIoc *ioc)
+{
+    free(ioc->part);
+    free(ioc->bytes);
+    ioc->part = calloc(ioc->links + 1, sizeof(*ioc->part));
+    ioc->bytes = malloc(ioc->links * LINK_HEAD + 1);
+    for (size_t i = 0; ioc->part && i < ioc->links; i++)
+        ioc->part[i] = (ebpfMonMemPart){ ioc->link[i].ca, LINK_HEAD };
+}
+
+static void walkFields(ebpfMonCaLinkIoc *ioc, uint64_t now)
+{
+    uint64_t before = ebpfMonForeignGetCpu(), pause;
+    ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
+
+    ioc->walked = mem && findLinks(ioc, mem) == 0 ? ioc->cat : NULL;
+    ebpfMonMemFree(mem);
+    makeParts(ioc);
+    pause = (uint64_t)((double)(ebpfMonForeignGetCpu() - before) / WALK_COST);
+    ioc->notBefore = now + pause;
+    ioc->walkAt = now + (pause > WALK_NS ? pause : WALK_NS);
+}
+
+/* Nonzero: a caLink belongs to another link, or to none. */
+static int takeLinks(ebpfMonCaLinkIoc *ioc, const ebpfMonQueueLayout *l, uint64_t now)
+{
+    int isChanged = 0;
+
+    for (size_t i = 0; i < ioc->links; i++) {
+        const char *bytes = ioc->bytes + i * LINK_HEAD;
+        ebpfMonCaLink *link = &ioc->link[i];
+
+        if (ebpfMonMemNumberAt(bytes, l->linkPlink) != link->at) {
+            isChanged = 1;
+            link->isConnected = 1; /* nothing is known of it */
+        } else {
+            link->isConnected = bytes[l->linkIsConnected] != 0;
+            link->wasConnected = bytes[l->linkGotFirst] != 0;
+        }
+        link->since = link->isConnected ? 0 : link->since ? link->since : now;
+    }
+    return isChanged;
+}
+
+static void updateLinks(ebpfMonCaLinkIoc *ioc, uint64_t now)
+{
+    const ebpfMonQueueLayout *l = findLayout(ioc->cat->base);
+
+    ioc->isRead = 0;
+    if (!l || ebpfMonForeignIsCharged(ioc->pid))
+        return;
+    if (now >= ioc->walkAt || (ioc->walked != ioc->cat && now >= ioc->notBefore))
+        walkFields(ioc, now);
+    if (ioc->walked != ioc->cat || !ioc->part || !ioc->bytes)
+        return;
+    if (ioc->links && ebpfMonMemReadParts(ioc->pid, ioc->part, ioc->links, ioc->bytes, ioc->links * LINK_HEAD)) {
+        ioc->walked = NULL; /* a link has gone with its memory */
+        return;
+    }
+    if (takeLinks(ioc, l, now))
+        ioc->walked = NULL;
+    ioc->isRead = 1;
+}
+
+static void clearLinks(ebpfMonCaLinkIoc *ioc)
+{
+    ebpfMonCatalogueRelease(ioc->cat);
+    free(ioc->link);
+    free(ioc->part);
+    free(ioc->bytes);
+}
+
+/* The name of the channel that the link asks for. 0, or -1. */
+static int readLinkName(const ebpfMonCaLinkIoc *ioc, const ebpfMonCaLink *link, char *name, size_t size)
+{
+    const ebpfMonQueueLayout *l = findLayout(ioc->cat->base);
+    uint64_t at;
+    char text[100];
+
+    if (ebpfMonMemReadNow(ioc->pid, link->ca + l->linkPvname, &at, sizeof(at)) ||
+        ebpfMonMemTextNow(ioc->pid, at, text, sizeof(text)) <= 0)
+        return -1;
+    ebpfMonTextCopy(name, size, text);
+    return 0;
+}
+
+/* --- reasons ---
+ *
+ * Why a name is not reached, in a sentence: from the search (search/search.h), the sockets of the client's network
+ * namespace, the environment of the client, and the records of watched IOCs. It says what was seen, and guesses
+ * nothing. */
+
+#define EBPFMON_REASON_SOCKETS 2048 /* UDP sockets of a look, at most */
+#define EBPFMON_REASON_OWNERS  2
+
+/* An IOC that has a record of this name. */
+typedef struct {
+    pid_t pid;
+    char  name[EBPFMON_IOCNAME_SIZE];
+} ebpfMonReasonOwner;
+
+typedef struct {
+    ebpfMonSearchState search;
+    pid_t    client;        /* its process; 0: not known */
+    unsigned owners;        /* that were found, EBPFMON_REASON_OWNERS at most */
+    ebpfMonReasonOwner owner[EBPFMON_REASON_OWNERS];
+} ebpfMonReasonQuestion;
+
+typedef struct {
+    uint32_t netns, addr;   /* network byte order, the port too; 0: any */
+    uint16_t port;
+    unsigned long inode;
+    pid_t    pid;           /* 0: not known */
+} ebpfMonReasonSocket;
+
+/* The UDP sockets of this host, and who has them. */
+typedef struct {
+    unsigned count;
+    ebpfMonReasonSocket socket[EBPFMON_REASON_SOCKETS];
+} ebpfMonReasonSockets;
+
+#define CA_PORT       5064
+#define SYN_SENT      2          /* include/net/tcp_states.h */
+#define ENVIRON_BYTES 1000000
+#define ENVIRON_SECONDS 0.5
+#define NAME_SERVERS  8          /* of a client that are looked at */
+
+/* --- sockets ----------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+    ebpfMonReasonSockets *to;
+    uint32_t netns;
+} udpLook;
+
+static int addSocket(void *arg, const ebpfMonTcpRow *row)
+{
+    udpLook *l = arg;
+
+    if (l->to->count == EBPFMON_REASON_SOCKETS)
+        return 1;
+    l->to->socket[l->to->count++] = (ebpfMonReasonSocket){ .netns = l->netns, .addr = row->local,
+                                                           .port = row->localPort, .inode = row->inode };
+    return 0;
+}
+
+typedef struct {
+    ebpfMonReasonSockets *to;
+    const uint8_t *isWanted;
+    pid_t pid;
+} ownerLook;
+
+static void noteOwned(void *arg, unsigned file, unsigned long inode)
+{
+    ownerLook *l = arg;
+
+    (void)file;
+    for (unsigned i = 0; i < l->to->count; i++)
+        if (l->isWanted[i] && l->to->socket[i].inode == inode && !l->to->socket[i].pid)
+            l->to->socket[i].pid = l->pid;
+}
+
+static void findServerOwners(ebpfMonReasonSockets *s, const uint8_t *isWanted)
+{
+    pid_t *pids = NULL;
+    int n = ebpfMonProcList(&pids);
+
+    for (int i = 0; i < n; i++) {
+        ownerLook l = { s, isWanted, pids[i] };
+
+        ebpfMonTcpOwned(pids[i], noteOwned, &l);
+    }
+    free(pids);
+}
+
+/* Reads the UDP sockets in the namespaces of these processes, and in our own; then who has those at the wanted ports
+ * (network byte order). Looks at the files of all processes if there is one: milliseconds. */
+static void readReasonSockets(ebpfMonReasonSockets *s, const pid_t *pids, unsigned count, const uint16_t *port,
+                              unsigned ports)
+{
+    ebpfMonNetns *list = NULL;
+    int n = ebpfMonProcNetnsList(pids, count, &list);
+    uint8_t *isWanted = calloc(EBPFMON_REASON_SOCKETS, 1);
+    int isAny = 0;
+
+    s->count = 0;
+    for (int i = 0; i < n; i++)
+        ebpfMonUdpRows(list[i].pid, addSocket, &(udpLook){ s, list[i].netns });
+    for (unsigned i = 0; isWanted && i < s->count; i++)
+        for (unsigned k = 0; k < ports && !isWanted[i]; k++)
+            isAny |= isWanted[i] = s->socket[i].port == port[k] && s->socket[i].inode;
+    if (isAny)
+        findServerOwners(s, isWanted);
+    free(isWanted);
+    free(list);
+}
+
+static int takesFrom(const ebpfMonReasonSocket *socket, uint32_t netns, uint32_t addr, uint16_t port)
+{
+    return socket->port == port && socket->netns == netns && (!socket->addr || socket->addr == addr);
+}
+
+/* The process that sends from there; 0: not known. */
+static pid_t findClient(const ebpfMonReasonSockets *s, const struct ebpfMonPeer *way)
+{
+    for (unsigned i = 0; way->addr && i < s->count; i++) /* 0: IPv6 */
+        if (s->socket[i].pid && takesFrom(&s->socket[i], way->netns, way->addr, way->port))
+            return s->socket[i].pid;
+    return 0;
+}
+
+/* --- what is there ------------------------------------------------------------------------------------------------ */
+
+/* Nonzero: datagrams and connections to this address stay in the namespace of the process. */
+static int isOwnAddress(pid_t pid, uint32_t addr)
+{
+    static const uint32_t none[4];
+    ebpfMonOwnAddresses own;
+
+    if (*(const uint8_t *)&addr == 127)
+        return ntohl(addr) != 0x7fffffff;
+    ebpfMonOwnAddressesRead(pid, &own);
+    return ebpfMonOwnAddressesHave(&own, addr, none);
+}
+
+static void nameProcess(pid_t pid, char *buf, size_t size)
+{
+    char command[64] = "a process";
+
+    ebpfMonProcCommand(pid, command, sizeof(command));
+    snprintf(buf, size, "%s (pid %d)", command, (int)pid);
+}
+
+typedef struct {
+    uint32_t addr;
+    uint16_t port;
+    int      isFound;
+} remoteLook;
+
+static int compareRemote(void *arg, const ebpfMonTcpRow *row)
+{
+    remoteLook *l = arg;
+
+    l->isFound |= row->remote == l->addr && row->remotePort == l->port;
+    return l->isFound;
+}
+
+/* What is wrong with the TCP port of a server, as the client sees it; "": nothing was seen. */
+static void describePort(pid_t client, uint32_t netns, uint32_t addr, uint16_t port, char *text, size_t size)
+{
+    remoteLook l = { addr, port, 0 };
+    struct ebpfMonPeer peer = { .saddr = addr, .sport = port, .netns = netns, .addr = addr };
+
+    text[0] = 0;
+    if (isOwnAddress(client, addr) && !ebpfMonServerSocketsFindProcess(&peer)) {
+        snprintf(text, size, "refuses: nobody listens there");
+        return;
+    }
+    ebpfMonTcpRows(client, EBPFMON_TCP_STATE(SYN_SENT), compareRemote, &l);
+    if (l.isFound)
+        snprintf(text, size, "does not answer");
+}
+
+/* The value of a variable with which the process was started; "" if it has none, or may not be read. */
+static void readVariable(pid_t pid, const char *name, char *value, size_t size)
+{
+    char path[40], *text;
+    size_t n = strlen(name), at = 0, bytes = 0;
+
+    value[0] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    text = malloc(ENVIRON_BYTES);
+    if (text) {
+        ssize_t got = ebpfMonForeignReadFile(pid, path, ENVIRON_SECONDS, text, ENVIRON_BYTES);
+
+        bytes = got > 0 ? (size_t)got : 0;
+    }
+    for (; at < bytes; at += strnlen(text + at, bytes - at) + 1)
+        if (strncmp(text + at, name, n) == 0 && text[at + n] == '=')
+            snprintf(value, size, "%s", text + at + n + 1);
+    free(text);
+}
+
+/* "10.1.2.3", "10.1.2.3:5064". 0, or -1: it is a name, or nothing. */
+static int parseAddress(const char *text, uint32_t *addr, uint16_t *port)
+{
+    char host[64];
+    unsigned n = CA_PORT;
+    struct in_addr in;
+
+    if (sscanf(text, "%63[0-9.]:%u", host, &n) < 1 || n > 65535 || inet_pton(AF_INET, host, &in) != 1)
+        return -1;
+    *addr = in.s_addr;
+    *port = htons((uint16_t)n);
+    return 0;
+}
+
+/* The first of EPICS_CA_NAME_SERVERS that cannot be reached. Nonzero: there is one. */
+static int describeNameServers(pid_t client, uint32_t netns, char *text, size_t size)
+{
+    char list[1000], *rest = list, *one;
+    unsigned n = 0;
+
+    readVariable(client, "EPICS_CA_NAME_SERVERS", list, sizeof(list));
+    while ((one = strsep(&rest, " \t")) != NULL && n < NAME_SERVERS) {
+        char what[60], end[EBPFMON_PEERTEXT_SIZE + 8];
+        static const uint32_t none[4];
+        uint32_t addr;
+        uint16_t port;
+
+        if (!one[0] || parseAddress(one, &addr, &port))
+            continue;
+        n++;
+        describePort(client, netns, addr, port, what, sizeof(what));
+        if (!what[0])
+            continue;
+        ebpfMonPeerTextEnd(addr, none, port, end, sizeof(end));
+        snprintf(text, size, "name server %s %s", end, what);
+        return 1;
+    }
+    return 0;
+}
+
+/* --- the sentence ------------------------------------------------------------------------------------------------- */
+
+/* Two processes have the UDP port to which the search went by unicast: the kernel gives it to one of them (udp(7),
+ * SO_REUSEADDR). Nonzero: so it is. */
+static int describeSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, char *text, size_t size)
+{
+    const struct ebpfMonPeer *way = &q->search.way;
+    const ebpfMonReasonSocket *first = NULL;
+    char one[100], two[100];
+
+    if (!way->saddr || !isOwnAddress(q->client, way->saddr))
+        return 0;
+    for (unsigned i = 0; i < s->count; i++) {
+        const ebpfMonReasonSocket *socket = &s->socket[i];
+
+        if (!socket->pid || !takesFrom(socket, way->netns, way->saddr, way->sport))
+            continue;
+        if (!first) {
+            first = socket;
+        } else if (first->pid != socket->pid && first->addr == socket->addr) {
+            nameProcess(first->pid, one, sizeof(one));
+            nameProcess(socket->pid, two, sizeof(two));
+            snprintf(text, size, "it is searched by unicast at UDP port %u, which %s and %s share: only one of them "
+                     "gets it", ntohs(way->sport), one, two);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+/* It was answered, and there is no channel. */
+static int describeAnswer(const ebpfMonReasonQuestion *q, char *text, size_t size)
+{
+    const struct ebpfMonPeer *a = &q->search.server[0], *b = &q->search.server[1];
+    char end[EBPFMON_PEERTEXT_SIZE + 8], other[EBPFMON_PEERTEXT_SIZE + 8], what[60];
+
+    ebpfMonPeerTextEnd(a->saddr, a->saddr6, a->sport, end, sizeof(end));
+    if (q->search.servers > 1) {
+        ebpfMonPeerTextEnd(b->saddr, b->saddr6, b->sport, other, sizeof(other));
+        snprintf(text, size, "answered by two servers, %s and %s", end, other);
+        return 1;
+    }
+    describePort(q->client, a->netns, a->saddr, a->sport, what, sizeof(what));
+    if (what[0])
+        snprintf(text, size, "answered by %s, whose TCP port %s", end, what);
+    else
+        snprintf(text, size, "answered by %s, and not connected", end);
+    return 1;
+}
+
+/* Watched IOCs that have the record. Nonzero: that is a fault. */
+static int describeOwners(const ebpfMonReasonQuestion *q, char *text, size_t size)
+{
+    const ebpfMonReasonOwner *o = q->owner;
+
+    if (q->owners > 1)
+        snprintf(text, size, "IOC %s (pid %d) and IOC %s (pid %d) both have it", o[0].name, (int)o[0].pid, o[1].name,
+                 (int)o[1].pid);
+    else if (ebpfMonProcStandsStill(o[0].pid, o[0].pid))
+        snprintf(text, size, "IOC %s (pid %d) has it, and stands still: a signal or a debugger has stopped it",
+                 o[0].name, (int)o[0].pid);
+    else
+        snprintf(text, size, "IOC %s (pid %d) has it, and no answer of it was seen", o[0].name, (int)o[0].pid);
+    return 1;
+}
+
+/* Sets the sentence. Nonzero: something is wrong, more than that no answer was seen. */
+static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, char *text, size_t size)
+{
+    uint32_t netns = q->search.way.netns ? q->search.way.netns : q->client ? ebpfMonProcNetns(q->client) : 0;
+    char nameServer[160] = "";
+    int isFault;
+
+    if (q->owners == 1 && ebpfMonProcStandsStill(q->owner[0].pid, q->owner[0].pid))
+        return describeOwners(q, text, size);
+    if (q->client && describeSharedPort(s, q, text, size))
+        return 1;
+    if (q->client && q->search.servers)
+        return describeAnswer(q, text, size);
+    isFault = q->client && q->search.protocol == ebpfMonSearchCa &&
+              describeNameServers(q->client, netns, nameServer, sizeof(nameServer));
+    if (isFault)
+        snprintf(text, size, "%s", nameServer);
+    else if (q->owners)
+        isFault = describeOwners(q, text, size);
+    else if (q->search.isNever)
+        snprintf(text, size, "no answer was seen");
+    else
+        snprintf(text, size, q->search.first ? "searched, and not answered yet" : "not known: no search was seen");
+    return isFault;
+}
+
+/* --- what is not connected --- */
 
 #define PERIOD      5.0   /* s, as long as something is not connected */
 #define COST_MOST   0.005 /* cores */
@@ -103,7 +623,7 @@ static void takeIocs(ebpfMonUnconnected *u)
             u->ioc[kept] = u->ioc[i];
             u->ioc[kept++].isSeen = 0;
         } else {
-            ebpfMonCaLinkIocClear(&u->ioc[i]);
+            clearLinks(&u->ioc[i]);
         }
     u->iocs = kept;
 }
@@ -116,7 +636,7 @@ static void addLink(ebpfMonUnconnected *u, const ebpfMonCaLinkIoc *ioc, const eb
     char name[EBPFMON_SEARCH_NAME_SIZE];
 
     u->values.unconnected++;
-    if (u->count == EBPFMON_UNCONNECTED_ROWS || ebpfMonCaLinkReadName(ioc, link, name, sizeof(name)))
+    if (u->count == EBPFMON_UNCONNECTED_ROWS || readLinkName(ioc, link, name, sizeof(name)))
         return;
     memset(a, 0, sizeof(*a));
     ebpfMonSearchGetState(u->core.search, ebpfMonSearchCa, name, &a->q.search);
@@ -139,7 +659,7 @@ static void addNames(ebpfMonUnconnected *u, unsigned names)
 {
     for (unsigned i = 0; i < names && u->count < EBPFMON_UNCONNECTED_ROWS; i++) {
         const ebpfMonSearchState *name = &u->never[i];
-        pid_t client = ebpfMonReasonFindClient(&u->sockets, &name->way);
+        pid_t client = findClient(&u->sockets, &name->way);
         askedName *a = &u->asked[u->count];
 
         if (!client || client == getpid() || hasLinkFor(u, name, client))
@@ -170,7 +690,7 @@ static void readSockets(ebpfMonUnconnected *u, unsigned names)
             port[ports++] = u->asked[i].q.search.way.sport;
     u->sockets.count = 0;
     if (ports)
-        ebpfMonReasonSocketsRead(&u->sockets, pid, pids, port, ports);
+        readReasonSockets(&u->sockets, pid, pids, port, ports);
 }
 
 /* The record of a channel: its name without field and modifiers. */
@@ -212,7 +732,7 @@ static void fillRow(ebpfMonUnconnected *u, askedName *a, uint64_t now, ebpfMonUn
     findOwners(u, &a->q);
     ebpfMonTextSet(row->pv, sizeof(row->pv), a->q.search.name);
     describeClient(a, row->client, sizeof(row->client));
-    row->isFault = ebpfMonReasonDescribe(&u->sockets, &a->q, row->reason, sizeof(row->reason));
+    row->isFault = describeReason(&u->sockets, &a->q, row->reason, sizeof(row->reason));
     if (a->link)
         row->seconds = floor((double)(now - a->link->since) / 1e9);
     if (a->q.search.first && real > a->q.search.first && (double)(real - a->q.search.first) / 1e9 > row->seconds)
@@ -236,10 +756,10 @@ static int compareRows(const void *left, const void *right)
 static void describeState(ebpfMonUnconnectedValues *v)
 {
     const ebpfMonUnconnectedRow *first = &v->row[0];
-    char text[sizeof(v->state)];
+    char text[sizeof(v->state)] = "";
 
     if (v->faults)
-        snprintf(text, sizeof(text), "%s of %s: %s", first->pv, first->client, first->reason);
+        ebpfMonTextAdd(text, sizeof(text), "%s of %s: %s", first->pv, first->client, first->reason);
     else
         snprintf(text, sizeof(text), "reads %u CA links, %u not connected", v->links, v->unconnected);
     memset(v->state, 0, sizeof(v->state));
@@ -262,7 +782,7 @@ static void makeValues(ebpfMonUnconnected *u)
     for (unsigned i = 0; i < u->iocs; i++) {
         ebpfMonCaLinkIoc *ioc = &u->ioc[i];
 
-        ebpfMonCaLinkIocUpdate(ioc, now);
+        updateLinks(ioc, now);
         v->links += ioc->isRead ? (unsigned)ioc->links : 0;
         for (size_t k = 0; ioc->isRead && k < ioc->links; k++)
             if (!ioc->link[k].isConnected)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What is not connected, and why: CA links of the watched IOCs that have no channel (caLinks.h), and names that other
- * programs of this host search in vain (search/search.h). The reason is what packets, sockets and /proc show; a thread
- * looks every five seconds, as long as something is not connected.
+ * What is not connected, and why: CA links of the watched IOCs that have no channel, and names that other programs of
+ * this host search in vain (search/search.h). The reason is what packets, sockets and /proc show; a thread looks every
+ * five seconds, as long as something is not connected.
  */
 #ifndef EBPFMON_UNCONNECTED_H
 #define EBPFMON_UNCONNECTED_H

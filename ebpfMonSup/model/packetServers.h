@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The servers of this host in which no records of EPICS Base were found (put/otherServers.h), and the names of the PVs
+ * The servers of this host in which no records of EPICS Base were found (put/putRoom.h), and the names of the PVs
  * that they have told clients about. Packets show only PVs that somebody uses, so the names are never complete.
  *
  * The packet thread writes, the thread of RecSync reads; a lock of its own makes both safe. Names are kept only while

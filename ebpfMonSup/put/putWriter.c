@@ -162,8 +162,8 @@ static int stopsStamps(const char *type, const char *field, const ebpfMonPut *pu
 
 /*
  * Nonzero: after a put to this field, which is no link, the record may have to be counted in another way
- * (ioc/recordLinks.c), or it writes to another PV. A put to an undefined mbbo or mbboDirect may define it; one to another
- * field than VAL processes it without a time stamp, and if nothing else makes it process, nobody counts that.
+ * (ioc/recordLinks.c), or it writes to another PV. A put to an undefined mbbo or mbboDirect may define it; one to
+ * another field than VAL processes it without a time stamp, and if nothing else makes it process, nobody counts that.
  */
 static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
 {

@@ -38,7 +38,7 @@ void  ebpfMonMemoryAccountEmit(ebpfMonMemoryAccount *account, ebpfMonWireEvent *
 /* --- bytes between segments and messages ---
  *
  * The bytes of one direction that wait for the rest of their message, or that may contain the begin of one
- * (messages.c). For the thread of the wire. */
+ * (wire.c). For the thread of the wire. */
 
 typedef struct {
     int      synced;    /* nonzero: we know where messages begin; 0: we search for a begin */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* device/deviceSilence.h: how often a device did not answer. */
+/* device/deviceRows.h: how often a device did not answer. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "device/deviceSilence.h"
+#include "device/deviceRows.h"
 
 static ebpfMonDeviceSilence *silence;
 
