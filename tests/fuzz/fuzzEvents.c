@@ -10,7 +10,7 @@
 #include "otherProcess.h"
 #include "fuzz.h"
 #include "put/iocPuts.h"
-#include "trace/traceRoom.h"
+#include "trace/chainParts.h"
 #include "trace/traceSpans.h"
 #include "trace/traceText.h"
 

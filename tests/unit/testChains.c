@@ -6,7 +6,7 @@
 #include <testMain.h>
 
 #include "model/audits.h"
-#include "trace/traceRoom.h"
+#include "trace/chainParts.h"
 #include "trace/trace.h"
 
 #define COUNT       9700
