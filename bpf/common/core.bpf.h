@@ -91,6 +91,7 @@ struct tcp_sock {
     __u32 copied_seq; /* the number of the next byte that the process has not read … */
     __u32 rcv_nxt;    /* … and that has not come */
     __u32 snd_una;
+    __u32 write_seq;  /* of the next byte that the process sends; 0: none is chosen yet */
     __u64 bytes_received, bytes_acked;
 } CORE;
 

@@ -417,6 +417,9 @@ struct ebpfMonOwned {
     __u32 upTo;     /* once endedAt is set: TCP sequence number behind the last byte that its server has received, by
                      * the server's socket if that was closed; else by the client's */
     __u64 endedAt;  /* monotonic ns when the first of its two sockets was closed; 0: none was */
+    __u32 isChosen; /* nonzero: "first" may be the choice of its owner, who can have seen another connection (TCP_REPAIR
+                     * in tcp(7)): it proves nothing about a server in another namespace */
+    __u32 pad;
 };
 
 /* The registers of a thread that are needed to find its callers, on x86-64. */
@@ -451,7 +454,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
-_Static_assert(sizeof(struct ebpfMonOwned) == 48, "ebpfMonOwned");
+_Static_assert(sizeof(struct ebpfMonOwned) == 56, "ebpfMonOwned");
 _Static_assert(sizeof(struct ebpfMonTargetConf) == 144, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");

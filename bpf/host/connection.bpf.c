@@ -57,11 +57,20 @@ static __always_inline void freePlace(struct connectPlace *place, __u64 sk)
 #endif
 }
 
-static __always_inline void beginConnect(__u64 sk)
+#define CHOSEN (1u << 31) /* in the pid of "connecting": no pid has so many bits */
+
+/* The kernel chooses the first sequence number later than this, unless the socket has one: from TCP_REPAIR, or from an
+ * earlier try (tcp_v4_connect). */
+static __always_inline __u32 hasNumber(struct sock *sk)
+{
+    return BPF_CORE_READ((struct tcp_sock *)sk, write_seq) ? CHOSEN : 0;
+}
+
+static __always_inline void beginConnect(struct sock *socket, __u64 sk)
 {
     struct task_struct *leader = BPF_CORE_READ((struct task_struct *)bpf_get_current_task(), group_leader);
     struct ebpfMonOwner own = {
-        .pid = bpf_get_current_pid_tgid() >> 32,
+        .pid = bpf_get_current_pid_tgid() >> 32 | hasNumber(socket),
         .uid = (__u32)bpf_get_current_uid_gid(),
     };
     struct connectPlace *place = findConnectPlace(sk);
@@ -272,6 +281,8 @@ static __always_inline void beginConnection(struct sock *sk, __u64 address)
 
     if (endConnect(address, &own.owner))
         return;
+    own.isChosen = own.owner.pid & CHOSEN;
+    own.owner.pid &= ~CHOSEN;
     readConnection(sk, __builtin_bswap16(sk->__sk_common.skc_num), &peer);
     own.first.seq[0] = BPF_CORE_READ((struct tcp_sock *)sk, snd_una);
     own.first.seq[1] = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
@@ -294,7 +305,7 @@ int ebpfmon_connect(__u64 *ctx)
     KEEP_THREAD_STACK(ctx);
     if (newstate == TCP_SYN_SENT) {
         if (sk->sk_protocol == IPPROTO_TCP)
-            beginConnect(getAddress(ctx));
+            beginConnect(sk, getAddress(ctx));
     } else if (newstate == TCP_LISTEN) {
         noteListening(sk);
     } else if (oldstate == TCP_SYN_SENT) {

@@ -81,7 +81,7 @@ static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *
         return 0;
     at.netns = *netns;
     own = findOwned(&at);
-    if (!own)
+    if (!own || own->isChosen)
         return 0;
     if (own->first.seq[0] || own->first.seq[1])
         return ebpfMonFirstIsSame(&own->first, &th->first) ? own : 0;

@@ -40,7 +40,7 @@ uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpf
     if (!first || bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.clientNetns), &at, &netns))
         return 0;
     at.netns = netns;
-    return findOwned(&at, own) && ebpfMonFirstIsSame(&own->first, first) ? netns : 0;
+    return findOwned(&at, own) && !own->isChosen && ebpfMonFirstIsSame(&own->first, first) ? netns : 0;
 }
 
 uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,

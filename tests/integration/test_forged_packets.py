@@ -197,14 +197,25 @@ def test_packets_to_another_server(net, log, monitor, server):
     assert all(line["result"] == "ok" and "real_user" not in line for line in lines), lines
 
 
-# In a network namespace of its own: a connection between these two ends, which stays open.
+# In a network namespace of its own: a connection between these two ends, which stays open. With two more arguments, its first
+# sequence numbers are these (TCP_REPAIR, TCP_REPAIR_QUEUE and TCP_QUEUE_SEQ of linux/tcp.h).
 TWIN = """
-import socket, subprocess, sys
-(server, port), (client, own) = (end.split(":") for end in sys.argv[1:])
-for args in ("link set lo up", f"addr add {server}/32 dev lo", f"addr add {client}/32 dev lo"):
+import socket, struct, subprocess, sys
+ends = [(a, int(p)) for a, p in (end.split(":") for end in sys.argv[2:0:-1])]
+for args in ("link set lo up", *(f"addr add {a}/32 dev lo" for a, _ in ends)):
     subprocess.run(["ip", *args.split()], check=True)
-listener = socket.create_server((server, int(port)))
-twin = socket.create_connection((server, int(port)), source_address=(client, int(own)))
+if sys.argv[3:]:
+    twins, seqs = [socket.socket(), socket.socket()], list(map(int, sys.argv[3:]))
+    for i, s in enumerate(twins):
+        s.setsockopt(socket.IPPROTO_TCP, 19, 1)
+        s.bind(ends[i])
+        for queue, seq in (2, seqs[i]), (1, seqs[1 - i]):
+            s.setsockopt(socket.IPPROTO_TCP, 20, queue)
+            s.setsockopt(socket.IPPROTO_TCP, 21, struct.pack("I", seq))
+        s.connect(ends[1 - i])
+else:
+    listener = socket.create_server(ends[1])
+    twin = socket.create_connection(ends[1], source_address=ends[0])
 print("open", flush=True)
 sys.stdin.readline()
 """
@@ -214,8 +225,8 @@ sys.stdin.readline()
 def twin(ioc):
     started = []
 
-    def start(client):
-        started.append(Process(["unshare", "--net", sys.executable, "-u", "-c", TWIN, f"{ioc.address}:{ioc.port}", client],
+    def start(client, *numbers):
+        started.append(Process(["unshare", "--net", sys.executable, "-u", "-c", TWIN, f"{ioc.address}:{ioc.port}", client, *numbers],
                                loopback.environment()))
         started[-1].wait_line("open")
         return started[-1]
@@ -244,21 +255,26 @@ def test_twin_of_a_client_elsewhere(ioc, net, log, twin):
     client.kill()
 
 
-def test_no_name_is_lent(ioc, net, log, twin):
+@pytest.mark.parametrize("client, same_numbers", [("192.0.2.50:40123", False), ("192.0.2.50:40124", True)])
+def test_no_name_is_lent(ioc, net, log, twin, client, same_numbers):
     """Root has a connection in a network namespace with addresses of others. A client on another host comes from the same address and
-    port: he is not root."""
-    pv, client = ioc.prefix + "AO", "192.0.2.50:40123"
-    twin(client)
-    badlink.ip("-n", net.hosts[0], "neigh", "add", "192.0.2.50", "lladdr", mac(net.hosts[1]), "dev", "eth0", "nud", "permanent")
+    port: he is not root. Nor if root has seen the sequence numbers of that client, and gives them to his sockets."""
+    pv = ioc.prefix + "AO"
+    if not same_numbers:
+        twin(client)
+    badlink.ip("-n", net.hosts[0], "neigh", "replace", "192.0.2.50", "lladdr", mac(net.hosts[1]), "dev", "eth0", "nud", "permanent")
     mark = len(log.of(pv))
     done = there(net.hosts[1], [sys.executable, "-m", "tests.programs.put_raw", "eth0", mac(net.hosts[0]), f"{ioc.address}:{ioc.port}",
-                                client, pv, 41])
+                                client, pv, "-"])
+    until(lambda: done.lines, 30, done.output)
+    if same_numbers:
+        twin(client, *done.lines[0].split()[1:])
+    done.send("41")
     done.wait(30)
     assert "done" in done.lines, done.output()
     line, = log.next(1, pv, mark)
     assert same(line["value"], 41.0) and line["peer"] == client and line["seen"] == "both", line
     assert "pid" not in line and "real_user" not in line, line
-
 
 
 class Replay:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """put_raw INTERFACE MAC SERVER:PORT CLIENT:PORT PV VALUE: a Channel Access client that is no socket of this host. It speaks TCP itself,
-from an address that this host does not have, to the host with this MAC address."""
+from an address that this host does not have, to the host with this MAC address. VALUE -: it prints the first sequence numbers of the
+connection, and waits for a line with the value."""
 import os
 import socket
 import struct
@@ -58,6 +59,9 @@ class Connection(Session):
 
 def main(interface, mac, server, client, pv, value):
     connection = Connection(interface, place(server), place(client), bytes.fromhex(mac.replace(":", "")))
+    if value == "-":
+        print("numbers", *connection.next, flush=True)
+        value = sys.stdin.readline()
     assert rawca.RawCa(connection=connection).put(pv, rawca.DOUBLE, [float(value)], notify=True) == 1
     connection.send(0, RST | ACK)
     print("done", flush=True)
