@@ -927,6 +927,7 @@ static void publishOne(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, uint64_t now
 {
     if ((p->inside && !e->calls.isServed(e->calls.arg, p)) || !ebpfMonRealCircuitsHas(e->realCircuits, p)) {
         e->calls.countForged(e->calls.arg);
+        ebpfMonPutJoinForgetTaken(e->join, p);
         free(p);
         return;
     }

@@ -197,12 +197,13 @@ static ebpfMonPacketPut **takeOfCircuit(ebpfMonJoinCircuits *circuits, ebpfMonJo
                 break;
             continue;
         }
-        p = takeOut(circuits, p, look);
-        p->next = NULL;
         if ((p->made && (!p->replied || p->ok || p->told)) || !isCertain(c, p)) {
+            ebpfMonJoinCircuitsRemovePut(circuits, p);
             free(p);
             continue;
         }
+        p = takeOut(circuits, p, look);
+        p->next = NULL;
         *end = p;
         end = &p->next;
     }
@@ -897,6 +898,28 @@ ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now
     epicsMutexUnlock(join->lock);
     wakeIf(isNew, join, join->wakes.events);
     return list;
+}
+
+static int isTaken(const ebpfMonPacketPut *p, const void *arg)
+{
+    const ebpfMonPacketPut *taken = arg;
+
+    return p->isPublished && p->id == taken->id && p->circuit == taken->circuit && p->at == taken->at;
+}
+
+void ebpfMonPutJoinForgetTaken(ebpfMonPutJoin *join, const ebpfMonPacketPut *taken)
+{
+    ebpfMonPacketPut *p;
+    ebpfMonJoinCircuit *c;
+
+    epicsMutexMustLock(join->lock);
+    c = ebpfMonJoinCircuitsFind(&join->circuits, &taken->peer);
+    p = c ? ebpfMonJoinCircuitsFindSeq(&join->circuits, c, taken->seq, isTaken, taken) : NULL;
+    if (p) {
+        ebpfMonJoinCircuitsRemovePut(&join->circuits, p);
+        free(p);
+    }
+    epicsMutexUnlock(join->lock);
 }
 
 int ebpfMonPutJoinGetAsked(ebpfMonPutJoin *join, uint64_t now, struct ebpfMonPeer *peer, uint32_t *iocId)

@@ -47,6 +47,7 @@ static void testGap(void)
     addWrite(a, 100, "X");
     testOk1(match(a, 200, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
     testOk(countUnmatchedAfter(10 * SECOND) == 0, "not seen in the IOC: nothing shows that it was made");
+    testOk(match(a, 100, "X", 1) == ebpfMonPutJoinWait, "… and it was not published: if the IOC makes it, that one is");
     addWrite(a, 300, "X");
     addWrite(a, 324, "X");
     testOk1(match(a, 324, "X", 0) == ebpfMonPutJoinFound && countUnmatched() == 0);
@@ -291,7 +292,7 @@ MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(78);
+    testPlan(79);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();

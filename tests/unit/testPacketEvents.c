@@ -64,10 +64,19 @@ static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
     return 0;
 }
 
+static int served = 1; /* the IOC has received data of the connection */
+static unsigned forged;
+
 static int isServed(void *arg, const ebpfMonPacketPut *p)
 {
     (void)arg; (void)p;
-    return 1;
+    return served;
+}
+
+static void countForged(void *arg)
+{
+    (void)arg;
+    forged++;
 }
 
 static int readName(pid_t pid, char *buf, size_t size)
@@ -124,7 +133,7 @@ static const ebpfMonServerReaders readers = {
 };
 static const ebpfMonPacketEventCalls calls = {
     .getFilter = getFilter, .countLost = countLost, .findClient = findClient,
-    .isServed = isServed, .putElsewhere = onElsewhere,
+    .isServed = isServed, .countForged = countForged, .putElsewhere = onElsewhere,
 };
 
 /* Starts again: no put waits, no value is known, nothing was lost. */
@@ -303,6 +312,19 @@ static void testWatched(void)
     testOk(publishAfter(60) == 1, "a put to another server is published in spite of that");
 }
 
+/* Somebody writes a put and its answer with the number that a client's put will have. */
+static void testForgedBefore(void)
+{
+    testDiag("A put that no socket has received");
+    renew(1);
+    served = 0;
+    addPut(WATCHED_PORT, 1, 66);
+    addEvent(ebpfMonWireReply, WATCHED_PORT, 1, 0, 1);
+    testOk(publishAfter(4000) == 0 && forged == 1, "it is counted");
+    testOk(matchInside(1) == ebpfMonPutJoinWait, "the IOC makes another one with this number: it is no copy");
+    served = 1;
+}
+
 static void testUnread(void)
 {
     testDiag("What the IOC has not read yet");
@@ -468,7 +490,7 @@ MAIN(testPacketEvents)
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(54);
+    testPlan(56);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
@@ -481,6 +503,7 @@ MAIN(testPacketEvents)
     testWanted();
     testOldValues();
     testWatched();
+    testForgedBefore();
     testUnread();
     testStamp();
     testLost();
