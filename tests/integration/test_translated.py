@@ -92,7 +92,7 @@ def start(new_monitor, tmp_path, ioc=None):
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(iocs=NAMES + "*", before=[log.command()]).start()
     if ioc:
-        until(lambda: ioc.pid in monitor.iocs(), 30, monitor.iocs)
+        until(lambda: ioc.pid in monitor.iocs() and monitor.iocs()[ioc.pid][3] == "chains", 30, monitor.iocs)
     monitor.wait("PACKET_STATE", lambda state: state == 1, 20)
     return monitor, log
 
