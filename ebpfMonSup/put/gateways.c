@@ -22,6 +22,7 @@
 #define AFFIX     64
 #define PLACES    16384  /* of outer puts by circuit and number: a power of two … */
 #define WAYS      8      /* … each in one of so many */
+#define IN_VAIN   3      /* after so many puts without an inner one a server is no gateway, until one of its puts is joined */
 
 #define CLOCKS_NS 100000ull       /* two clocks tell when a put came */
 #define SENT_NS   10000000000ull  /* a gateway makes a put that wants no reply within this time … */
@@ -51,6 +52,7 @@ typedef struct {
     unsigned  next;
     uint64_t  lostUpTo;  /* monotonic ns: until then an inner put may be of an outer one that was not seen */
     unsigned  joined;    /* inner puts whose client is known */
+    unsigned  inVain;    /* outer puts that have waited for an inner one, and none came */
     char      from[AFFIX], to[AFFIX]; /* names begin with "to" where the client wrote "from" */
     unsigned  learnt;    /* so many puts say so */
     char      learntBy[128]; /* the last of them */
@@ -130,6 +132,7 @@ ebpfMonGateways *ebpfMonGatewaysNew(ebpfMonPutClients *clients, const ebpfMonGat
 
 void ebpfMonGatewaysFree(ebpfMonGateways *g)
 {
+    ebpfMonPacketPut *nextReady;
     heldPut *next;
 
     if (!g)
@@ -142,6 +145,10 @@ void ebpfMonGatewaysFree(ebpfMonGateways *g)
     for (heldPut *h = g->first; h; h = next) {
         next = h->next;
         free(h);
+    }
+    for (ebpfMonPacketPut *put = g->ready; put; put = nextReady) {
+        nextReady = put->next;
+        free(put);
     }
     epicsMutexDestroy(g->lock);
     free(g);
@@ -340,6 +347,12 @@ void ebpfMonGatewaysAddReply(ebpfMonGateways *g, const ebpfMonWireEvent *ev, uin
         exchangeTakenPuts(g, o);
 }
 
+/* Many servers are clients, too, and no gateways: their puts are not to be late. */
+static int mayBeGateway(const serverProcess *s)
+{
+    return s && (s->joined || s->inVain < IN_VAIN);
+}
+
 int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
 {
     outerPut *o = findOuterPut(g, put->circuit, put->id);
@@ -350,7 +363,7 @@ int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
         free(put);
         return 1;
     }
-    if (now == UINT64_MAX || !isClientProcess(g, put->pid))
+    if (now == UINT64_MAX || !isClientProcess(g, put->pid) || !mayBeGateway(findGatewayProcess(g, put->pid)))
         return 0;
     o->waiting = put;
     o->until = now + (put->replied && !put->ok ? REFUSED_NS : WAIT_NS);
@@ -370,10 +383,12 @@ ebpfMonPacketPut *ebpfMonGatewaysGive(ebpfMonGateways *g, uint64_t now)
             for (unsigned n = 0; g->server[i].outer && n < OUTERS; n++) {
                 outerPut *o = &g->server[i].outer[n];
 
-                if (o->waiting && o->until <= now)
+                if (o->waiting && o->until <= now) {
+                    g->server[i].inVain++;
                     releaseOuterPut(g, o);
-                else if (o->waiting && o->until < g->outerDue)
+                } else if (o->waiting && o->until < g->outerDue) {
                     g->outerDue = o->until;
+                }
             }
     }
     put = g->ready;

@@ -332,11 +332,24 @@ static void testOuter(void)
     given = ebpfMonGatewaysGive(gateways, base);
     testOk(given && given->id == number, "… is published when its place is needed");
     free(given);
+
+    renew();
+    ebpfMonGatewaysAddClient(gateways, GATEWAY_PID);
+    for (unsigned i = 0; i < 3; i++) {
+        number = addOuter(1001, "anna", "X", "5", 10 * i);
+        testOk(ebpfMonGatewaysTake(gateways, makePacket(1001, number, 1), base), "it waits");
+        free(ebpfMonGatewaysGive(gateways, base + 4000 * MS));
+    }
+    number = addOuter(1001, "anna", "X", "5", 50);
+    p = makePacket(1001, number, 1);
+    testOk(!ebpfMonGatewaysTake(gateways, p, base), "the server is no gateway");
+    join("X", "5", 51);
+    testOk(ebpfMonGatewaysTake(gateways, p, base), "it is one");
 }
 
 MAIN(testGateways)
 {
-    testPlan(40);
+    testPlan(45);
     clients = fakeClientsMake(NULL);
     testJoin();
     testUnsure();
