@@ -104,6 +104,7 @@ typedef struct {
     struct ebpfMonUsage *usage;          /* usage/usage.h */
     struct ebpfMonSearch *search;        /* search/search.h */
     const struct ebpfMonPutRoom *put;    /* put/putRoom.h */
+    struct ebpfMonPutLogs *logs;         /* export/log/putLogs.h */
 } ebpfMonModuleCore;
 
 /* --- values ---------------------------------------------------------------------------------------------------- */

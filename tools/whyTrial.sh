@@ -5,8 +5,9 @@
 # tried. Some seven minutes. Run make first; as root.
 #
 #   tools/whyTrial.sh [FAULT...]    only faults whose name has one of these words
+#   tools/whyTrial.sh -d MINUTES    instead: IOCs that wait a lot and are stopped now and then, and no deadlock is told of
 set -eu
-case ${1-} in -*) sed -n '3,7s/^# \{0,1\}//p' "$0"; exit 2;; esac
+case ${1-} in -d) ;; -*) sed -n '3,8s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 EPICS_BASE=$("$top/tools/epicsBase.sh")
 export EPICS_BASE
@@ -14,4 +15,5 @@ python=$("$top/tools/venv.sh")
 export PYTHONPYCACHEPREFIX="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/pycache" # not into the tree
 unset PYTHONDONTWRITEBYTECODE
 cd "$top"
+[ "${1-}" != -d ] || exec "$python" -m tests.faults.stops "${2:?minutes}"
 exec "$python" -m tests.faults.whyTrial "$@"

@@ -473,11 +473,31 @@ static int describeSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReason
     return 0;
 }
 
+/* What keeps a process of this host from accepting connections; "": nothing that is seen. */
+static void describeServer(const struct ebpfMonPeer *server, char *text, size_t size)
+{
+    struct ebpfMonPeer peer = { .saddr = server->saddr, .sport = server->sport, .netns = server->netns,
+                                .addr = server->saddr };
+    pid_t pid = ebpfMonServerSocketsFindProcess(&peer);
+    ebpfMonProcStat stat;
+    char name[100];
+
+    text[0] = 0;
+    if (!pid || ebpfMonProcStatGet(pid, &stat))
+        return;
+    nameProcess(pid, name, sizeof(name));
+    if (ebpfMonProcStandsStill(pid, pid))
+        snprintf(text, size, ": %s stands still, a signal or a debugger has stopped it", name);
+    else if (stat.fdLimit && stat.fds >= stat.fdLimit)
+        snprintf(text, size, ": %s has all of its %u files open (ulimit -n), so it accepts no connection", name,
+                 stat.fdLimit);
+}
+
 /* It was answered, and there is no channel. */
 static int describeAnswer(const ebpfMonReasonQuestion *q, char *text, size_t size)
 {
     const struct ebpfMonPeer *a = &q->search.server[0], *b = &q->search.server[1];
-    char end[EBPFMON_PEERTEXT_SIZE + 8], other[EBPFMON_PEERTEXT_SIZE + 8], what[60];
+    char end[EBPFMON_PEERTEXT_SIZE + 8], other[EBPFMON_PEERTEXT_SIZE + 8], what[60], why[200];
 
     ebpfMonPeerTextEnd(a->saddr, a->saddr6, a->sport, end, sizeof(end));
     if (q->search.servers > 1) {
@@ -486,10 +506,11 @@ static int describeAnswer(const ebpfMonReasonQuestion *q, char *text, size_t siz
         return 1;
     }
     describePort(q->client, a->netns, a->saddr, a->sport, what, sizeof(what));
+    describeServer(a, why, sizeof(why));
     if (what[0])
-        snprintf(text, size, "answered by %s, whose TCP port %s", end, what);
+        snprintf(text, size, "answered by %s, whose TCP port %s%s", end, what, why);
     else
-        snprintf(text, size, "answered by %s, and not connected", end);
+        snprintf(text, size, "answered by %s, and not connected%s", end, why);
     return 1;
 }
 

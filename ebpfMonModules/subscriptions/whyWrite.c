@@ -7,6 +7,7 @@
 #include <errSymTbl.h>
 #include <special.h>
 
+#include "common/clock.h"
 #include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
@@ -16,6 +17,8 @@
 #include "usage/iocInventory.h"
 
 #define BATCH 4096 /* records that are read in one job */
+#define TURNS 3    /* two who write so often … */
+#define TURN_NS (60 * EBPFMON_SECOND_NS) /* … in this time, overwrite each other again and again */
 
 /* A put as it is told. */
 typedef struct {
@@ -23,6 +26,7 @@ typedef struct {
     ebpfMonPut put;         /* the newest one of this client */
     int      isOverwritten; /* … by somebody else's, the next one after it */
     ebpfMonPut next;
+    unsigned own, others;   /* how often these two have written in the last TURN_NS; at least */
 } foundPuts;
 
 static int isOfClient(const ebpfMonPut *put, const char *client)
@@ -55,6 +59,16 @@ static void findPuts(const char *ioc, const char *pv, const char *client, foundP
             if (strcmp(p->ioc, ioc) == 0 && strcmp(p->pv, pv) == 0 && p->at > put->at && (!next || p->at < next->at) &&
                 (p->result == ebpfMonPutOk || p->result == ebpfMonPutSent))
                 next = p;
+        }
+    found->own = found->others = 0;
+    for (int kind = 0; next && kind < ebpfMonPutKinds; kind++)
+        for (unsigned i = 0; i < published->puts.of[kind].kept; i++) {
+            const ebpfMonPut *p = &published->puts.of[kind].put[published->puts.of[kind].order[i]];
+
+            if (strcmp(p->ioc, ioc) != 0 || strcmp(p->pv, pv) != 0 || ebpfMonClockMonotonic() - p->at > TURN_NS)
+                continue;
+            found->own += strcmp(p->who, put->who) == 0;
+            found->others += strcmp(p->who, next->who) == 0;
         }
     found->isFound = put != NULL;
     if (put)
@@ -203,7 +217,10 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
 
     if (found->isOverwritten) {
         namePut(&found->next, other, sizeof(other));
-        snprintf(text, size, "%s was made, and then overwritten: %s", name, other);
+        snprintf(text, size, "%.200s was made, and then overwritten: %s", name, other);
+        if (found->own >= TURNS && found->others >= TURNS && strcmp(put->who, found->next.who) != 0)
+            ebpfMonTextAdd(text, size, "; both write again and again, %u and %u times in the last minute", found->own,
+                           found->others);
         return ebpfMonWriteStops;
     }
     if (put->after[0]) {

@@ -333,6 +333,7 @@ static void keepPut(const ebpfMonWaitingPut *old, ebpfMonWaitingPut *put)
     put->since = old->since;
     put->isExact = old->isExact;
     put->isTold = old->isTold;
+    put->note = old->note;
     memcpy(put->process, old->process, sizeof(put->process));
     if (!put->who[0])
         memcpy(put->who, old->who, sizeof(put->who));

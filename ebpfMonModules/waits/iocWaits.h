@@ -48,6 +48,14 @@ typedef struct {
     char     peer[24];      /* address:port of a Channel Access client; "": it is none */
     uint64_t client;        /* … its struct client */
     char     who[128];      /* user@host, as it claims; "": not known */
+    struct {
+        int    isKnown;     /* the rest is that of its put event; if it is not the only one that fits, without the value */
+        char   user[40], host[64], value[80];
+        int    through;     /* ebpfMonThrough */
+        int    isNumber;
+        double number;
+        epicsTimeStamp time; /* valid if isExact */
+    } note;
     char     process[80];   /* "command (pid)", if it is known */
     uint32_t waited[EBPFMON_WAITED_MAX], waitedCount; /* … waitedCount: all */
     uint64_t seenAt;        /* the last look at which it was there */
@@ -60,6 +68,7 @@ typedef struct {
     uint64_t since;         /* it is known to hang since then, or before */
     char     name[16];
     char     text[EBPFMON_WAIT_TEXT], brief[80];
+    int      isLate;        /* it does not hang: it is a scan thread that is late */
     int      isForEver;     /* a deadlock, or a mutex whose owner has ended */
     int      isTold;        /* 1: IOC_EVENTS tells of it; 2: … that it is for ever */
 } ebpfMonHangCause;
@@ -86,6 +95,7 @@ typedef struct {
     uint64_t graphAt;       /* … and when */
     ebpfMonHangCause cause[EBPFMON_HANG_CAUSES];
     unsigned causes;
+    uint64_t lateToldAt;    /* when IOC_EVENTS told of a late scan */
 } ebpfMonIocWaits;
 
 /* Sets the catalogue, of which the caller gives one reference. What is known stays if the records are the same. */

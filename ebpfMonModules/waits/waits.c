@@ -11,7 +11,9 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
+#include "export/log/putLogs.h"
 #include "host/foreign.h"
+#include "model/put.h"
 #include "usage/usage.h"
 #include "waits/waits.h"
 #include "watch/target.h"
@@ -24,12 +26,17 @@
 #define RECORD_NS   1000 /* that one record takes, until it is measured */
 #define QUIET_LOOKS 3
 #define TOLD_MAX    5    /* events of one look */
+#define LATE_TOLD_NS (60 * EBPFMON_SECOND_NS) /* IOC_EVENTS tells so often at most why scans of an IOC are late */
 #define GRAPH_NS    (5 * EBPFMON_SECOND_NS) /* the threads of an IOC in which something hangs are read so often */
 
 /* A put that was published. */
 typedef struct {
     uint64_t at;
-    char ioc[EBPFMON_IOCNAME_SIZE], pv[80], peer[24], who[128];
+    char ioc[EBPFMON_IOCNAME_SIZE], pv[80], peer[24], who[128], user[40], host[64], value[80];
+    ebpfMonThrough through;
+    int      isNumber;
+    double   number;
+    epicsTimeStamp time;
 } putNote;
 
 struct ebpfMonWaits {
@@ -46,9 +53,10 @@ struct ebpfMonWaits {
     double   recordNs;         /* CPU time that one record takes */
     double   round;            /* s: in which all records are looked at */
     unsigned quiet, told;
-    struct { uint32_t iocId; pid_t tid; } hang[EBPFMON_HUNG_THREADS]; /* threads that hang */
+    struct { uint32_t iocId; pid_t tid; int isLate; } hang[2 * EBPFMON_HUNG_THREADS]; /* threads that hang; then scan
+                                * threads that are late and stand still */
     unsigned hangs;
-    char     hangCause[80], hangCauseShown[80]; /* as ebpfMonPublished.hangCause */
+    struct { char hang[80], late[80]; } cause, causeShown; /* as ebpfMonPublished.hangCause and lateCause */
     uint64_t cpu, costSince;   /* ns of CPU time since then */
     ebpfMonWaitValues values;
     ebpfMonWaitValues shown;   /* under the lock of the published values */
@@ -96,6 +104,7 @@ void ebpfMonWaitsWake(ebpfMonWaits *w)
 
 void ebpfMonWaitsAddPut(ebpfMonWaits *w, const ebpfMonModulePut *put)
 {
+    const ebpfMonPut *from = put->context;
     putNote *n;
 
     if (put->isAutomatic)
@@ -107,6 +116,13 @@ void ebpfMonWaitsAddPut(ebpfMonWaits *w, const ebpfMonModulePut *put)
     snprintf(n->pv, sizeof(n->pv), "%s", put->pv);
     snprintf(n->peer, sizeof(n->peer), "%s", put->peer);
     snprintf(n->who, sizeof(n->who), "%s", put->who);
+    snprintf(n->user, sizeof(n->user), "%s", put->user);
+    snprintf(n->host, sizeof(n->host), "%s", put->host);
+    ebpfMonTextCopy(n->value, sizeof(n->value), put->value);
+    n->through = from->through;
+    n->isNumber = from->isNumber;
+    n->number = from->number;
+    n->time = put->time;
     epicsMutexUnlock(w->lock);
     ebpfMonWaitsWake(w);
 }
@@ -139,7 +155,17 @@ static void findBegin(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitin
     }
     if (found && isOneClient && !put->who[0])
         snprintf(put->who, sizeof(put->who), "%s", found->who);
+    put->note.isKnown = found && isOneClient;
+    if (put->note.isKnown) {
+        snprintf(put->note.user, sizeof(put->note.user), "%s", found->user);
+        snprintf(put->note.host, sizeof(put->note.host), "%s", found->host);
+        put->note.through = (int)found->through;
+    }
     if (found && isOne) {
+        snprintf(put->note.value, sizeof(put->note.value), "%s", found->value);
+        put->note.isNumber = found->isNumber;
+        put->note.number = found->number;
+        put->note.time = found->time;
         put->since = found->at;
         put->isExact = 1;
     }
@@ -232,23 +258,31 @@ static void readHangs(ebpfMonWaits *w)
 {
     const ebpfMonPublished *p = ebpfMonPublishedLock();
 
-    w->hangs = p->health.hangs < EBPFMON_HUNG_THREADS ? p->health.hangs : EBPFMON_HUNG_THREADS;
-    for (unsigned i = 0; i < w->hangs; i++) {
-        w->hang[i].iocId = p->health.hung[i].iocId;
-        w->hang[i].tid = (pid_t)p->health.hung[i].tid;
+    w->hangs = 0;
+    for (unsigned i = 0; i < p->health.hangs && i < EBPFMON_HUNG_THREADS; i++, w->hangs++) {
+        w->hang[w->hangs].iocId = p->health.hung[i].iocId;
+        w->hang[w->hangs].tid = (pid_t)p->health.hung[i].tid;
+        w->hang[w->hangs].isLate = 0;
+    }
+    for (unsigned i = 0; i < p->health.standing; i++, w->hangs++) {
+        w->hang[w->hangs].iocId = p->health.lateThread[i].iocId;
+        w->hang[w->hangs].tid = (pid_t)p->health.lateThread[i].tid;
+        w->hang[w->hangs].isLate = 1;
     }
     ebpfMonPublishedUnlock();
 }
 
-static void addCause(ebpfMonIocWaits *ioc, pid_t tid, uint64_t now, const ebpfMonHangCause *old, unsigned olds)
+/* "isBehind": not in a cycle itself. */
+static void addCause(ebpfMonIocWaits *ioc, pid_t tid, int isBehind, int isLate, uint64_t now,
+                     const ebpfMonHangCause *old, unsigned olds)
 {
     ebpfMonHangCause *c = &ioc->cause[ioc->causes];
 
     if (ioc->causes == EBPFMON_HANG_CAUSES)
         return;
-    *c = (ebpfMonHangCause){ .tid = tid, .since = now };
+    *c = (ebpfMonHangCause){ .tid = tid, .since = now, .isLate = isLate };
     c->isForEver = ebpfMonWaitGraphDescribe(&ioc->graph, ioc->mem, ioc->cat, tid, c->text, sizeof(c->text), c->brief,
-                                            sizeof(c->brief));
+                                            sizeof(c->brief)) && !isBehind;
     if (!c->text[0])
         return;
     for (size_t i = 0; i < ioc->graph.threads; i++)
@@ -287,11 +321,11 @@ static void findCauses(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
 
         if ((ebpfMonWaitGraphFindCycle(&ioc->graph, t->tid) || (t->ended && t->isSame && !t->isTimed)) &&
             !hasCause(ioc, t->tid))
-            addCause(ioc, t->tid, now, old, olds);
+            addCause(ioc, t->tid, 0, 0, now, old, olds);
     }
     for (unsigned i = 0; i < w->hangs; i++)
         if (w->hang[i].iocId == ioc->id && !hasCause(ioc, w->hang[i].tid))
-            addCause(ioc, w->hang[i].tid, now, old, olds);
+            addCause(ioc, w->hang[i].tid, 1, w->hang[i].isLate, now, old, olds);
 }
 
 /* The threads are read twice, a second apart, and then less often: what is the same at both times is sure. */
@@ -344,12 +378,41 @@ static ebpfMonWaitRow *addRow(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, const
     return row;
 }
 
+/* One line more in the logs of puts, where the put itself is "ok". */
+static void logPut(ebpfMonWaits *w, const ebpfMonWaitRow *row, const ebpfMonWaitingPut *put)
+{
+    ebpfMonPut *line = put->note.isKnown ? calloc(1, sizeof(*line)) : NULL;
+
+    if (!line)
+        return;
+    line->result = ebpfMonPutPending;
+    line->at = put->since;
+    line->time = put->isExact ? put->note.time : ebpfMonClockWallTime(put->since);
+    line->through = (ebpfMonThrough)put->note.through;
+    line->count = 1;
+    snprintf(line->ioc, sizeof(line->ioc), "%s", row->ioc);
+    snprintf(line->pv, sizeof(line->pv), "%.68s", put->field);
+    snprintf(line->val, sizeof(line->val), "%s", put->note.value);
+    line->isNumber = put->note.isNumber;
+    line->number = put->note.number;
+    snprintf(line->user, sizeof(line->user), "%s", put->note.user);
+    snprintf(line->host, sizeof(line->host), "%s", put->note.host);
+    snprintf(line->peer, sizeof(line->peer), "%s", put->peer);
+    snprintf(line->who, sizeof(line->who), "%s", put->who);
+    line->message[0] = 0;
+    ebpfMonTextAdd(line->message, sizeof(line->message), "pending %s%.0f s, waits for %.*s", put->isExact ? "" : "at least ",
+                   row->seconds, (int)strcspn(row->waits, " "), row->waits);
+    ebpfMonPutLogsAddPut(w->core.logs, line);
+    free(line);
+}
+
 static void tellPut(ebpfMonWaits *w, const ebpfMonWaitRow *row, ebpfMonWaitingPut *put)
 {
     char text[EBPFMON_MODULE_EVENT] = "";
 
     if (put->isTold || w->told >= TOLD_MAX)
         return;
+    logPut(w, row, put);
     ebpfMonTextAdd(text, sizeof(text), "IOC %s: %s to %s by %s is under way since %s and waits for %s", row->ioc,
                    row->kind, row->pv, row->client[0] ? row->client : "a client that is not known", row->since,
                    row->waits);
@@ -409,12 +472,24 @@ static void showActive(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonActiveRecor
         ebpfMonIocWaitsDescribeRecord(ioc, r, now, row->waits, sizeof(row->waits));
 }
 
+/* Nonzero: a scan thread that is late waits for this one, or is it. */
+static int isLateThread(const ebpfMonWaits *w, const ebpfMonIocWaits *ioc, pid_t tid)
+{
+    pid_t cycle = ebpfMonWaitGraphFindCycle(&ioc->graph, tid);
+
+    for (unsigned i = 0; i < w->hangs; i++)
+        if (w->hang[i].isLate && w->hang[i].iocId == ioc->id &&
+            (w->hang[i].tid == tid || (cycle && ebpfMonWaitGraphFindCycle(&ioc->graph, w->hang[i].tid) == cycle)))
+            return 1;
+    return 0;
+}
+
 /* The event of a hang comes with the second reading, when it is known whether it is for ever. */
-static void showCause(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonHangCause *c, uint64_t now)
+static void showCause(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonHangCause *c, uint64_t now)
 {
     ebpfMonWaitValues *v = &w->values;
     char text[EBPFMON_MODULE_EVENT] = "";
-    int told = c->isForEver ? 2 : ioc->graphs > 1;
+    int told = c->isForEver ? 2 : ioc->graphs > 1 && c->since < now;
     ebpfMonWaitRow *row = addRow(w, ioc, "thread", c->name, c->since, 0, now);
 
     if (row)
@@ -422,11 +497,16 @@ static void showCause(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonHangCa
     v->deadlocks += c->isForEver != 0;
     if (c->isForEver)
         snprintf(v->deadlockCause, sizeof(v->deadlockCause), "%s: %s", ioc->name, c->brief);
-    if (!w->hangCause[0] || c->isForEver)
-        snprintf(w->hangCause, sizeof(w->hangCause), "%s", c->brief);
-    if (told <= c->isTold || w->told >= TOLD_MAX)
+    if (!c->isLate && (!w->cause.hang[0] || c->isForEver))
+        snprintf(w->cause.hang, sizeof(w->cause.hang), "%s", c->brief);
+    if (!w->cause.late[0] && isLateThread(w, ioc, c->tid))
+        snprintf(w->cause.late, sizeof(w->cause.late), "%s", c->brief);
+    if (told <= c->isTold || w->told >= TOLD_MAX ||
+        (c->isLate && !c->isForEver && ioc->lateToldAt && now - ioc->lateToldAt < LATE_TOLD_NS))
         return;
-    ebpfMonTextAdd(text, sizeof(text), "IOC %s: %s", ioc->name, c->text);
+    ebpfMonTextAdd(text, sizeof(text), "IOC %s: %s%s", ioc->name, c->isLate ? "scan late: " : "", c->text);
+    if (c->isLate)
+        ioc->lateToldAt = now;
     ebpfMonModuleAddEvent(text);
     c->isTold = told;
     w->told++;
@@ -483,7 +563,7 @@ static void makeValues(ebpfMonWaits *w, uint64_t now)
     memset(v, 0, sizeof(*v));
     v->cost = cost;
     w->told = 0;
-    w->hangCause[0] = 0;
+    memset(&w->cause, 0, sizeof(w->cause));
     for (unsigned i = 0; i < w->iocs; i++) {
         ebpfMonIocWaits *ioc = &w->ioc[i];
 
@@ -501,9 +581,12 @@ static void makeValues(ebpfMonWaits *w, uint64_t now)
 
 static void publishValues(ebpfMonWaits *w)
 {
-    if (strcmp(w->hangCause, w->hangCauseShown) != 0) {
-        memcpy(w->hangCauseShown, w->hangCause, sizeof(w->hangCause));
-        memcpy(ebpfMonPublishedLock()->hangCause, w->hangCause, sizeof(w->hangCause));
+    if (memcmp(&w->cause, &w->causeShown, sizeof(w->cause)) != 0) {
+        ebpfMonPublished *published = ebpfMonPublishedLock();
+
+        memcpy(&w->causeShown, &w->cause, sizeof(w->cause));
+        memcpy(published->hangCause, w->cause.hang, sizeof(w->cause.hang));
+        memcpy(published->lateCause, w->cause.late, sizeof(w->cause.late));
         ebpfMonPublishedUnlock();
     }
     if (memcmp(&w->shown, &w->values, sizeof(w->values)) == 0) /* only this thread writes "shown" */

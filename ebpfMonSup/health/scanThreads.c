@@ -82,6 +82,7 @@ typedef struct {
     uint64_t begin;   /* of its last pass, as the kernel part has it (monotonic ns) */
     uint64_t sum;     /* as ebpfMonScan.sum, at the last look */
     uint64_t filled;  /* since when the list has records, as far as is known (monotonic ns); 0: it had none */
+    int      isStanding; /* it is in a chain for too long, or does not begin a pass */
     uint64_t wait;    /* ns that it does not begin a pass of a list that has records; 0: it is in time */
     uint64_t gaps, gapSum, gapMax; /* waits that are over, which the kernel part took for an empty list; in ns */
     uint64_t topRoot; /* address of the root of the chain that takes the most time */
@@ -265,6 +266,7 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     s->late = late;
     if (now > k->begin + k->period && (present || now < k->begin + 4 * k->period))
         scans->isWaiting = 1;
+    s->isStanding = present != 0;
     s->isLate = present || isRecent(s->lateAt, now) || isRecent(s->gapAt, now);
     s->ratio = s->row.period * 1e9 / (double)k->period;
     s->topRoot = isRecent(s->lateAt, now) ? k->lateTopRoot : k->topRoot;
@@ -293,6 +295,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
 
     health->lateNow = 0;
     health->isFarLate = 0;
+    health->standing = 0;
     health->lateBrief[0] = 0;
     snprintf(health->lateText, sizeof(health->lateText), "%s", EBPFMON_NO_LATE);
     for (unsigned i = 0; i < n; i++) {
@@ -304,6 +307,14 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
         health->isFarLate |= s->ratio > EBPFMON_SCAN_FAR;
         if (!worst || s->ratio > worst->ratio)
             worst = s;
+        if (s->isStanding && health->standing < EBPFMON_HUNG_THREADS) {
+            unsigned to = worst == s ? 0 : health->standing; /* the worst one comes first */
+
+            health->lateThread[health->standing] = health->lateThread[to];
+            health->lateThread[to].iocId = s->id;
+            health->lateThread[to].tid = s->tid;
+            health->standing++;
+        }
     }
     if (!worst)
         return;

@@ -339,6 +339,8 @@ typedef struct {
     unsigned lateNow;        /* threads that are late, or were in the last ten seconds */
     int      isFarLate;      /* the real period of one of them is more than twice the nominal one */
     char     lateText[EBPFMON_HEALTH_TEXT], lateBrief[EBPFMON_HEALTH_TEXT]; /* the worst of them */
+    unsigned standing;       /* of them, those that stand still now … */
+    struct { uint32_t iocId, tid; } lateThread[EBPFMON_HUNG_THREADS]; /* … the worst one first */
     unsigned gone;           /* IOCs that ended, have not come back, and are not acknowledged */
     char     goneText[EBPFMON_HEALTH_TEXT]; /* the last of them; empty: none */
     unsigned goneRows;       /* those in goneIoc: the last that ended come first */
@@ -522,7 +524,8 @@ typedef struct ebpfMonPublished {
     ebpfMonHealth           health;
     unsigned                restored; /* in restoredIoc: they are not yet in "health" */
     ebpfMonGoneIoc          restoredIoc[EBPFMON_HEALTH_GONE];
-    char     hangCause[80];    /* why a thread hangs, for HANG_CNT; empty: not known. The module waits sets it */
+    char     hangCause[80];    /* why a thread hangs, for HANG_CNT; empty: not known. The module waits sets it, … */
+    char     lateCause[80];    /* … and why a scan thread is late, for SCAN_LATE_NOW */
     ebpfMonClientValues     clients;
 } ebpfMonPublished;
 

@@ -21,7 +21,7 @@ const char *ebpfMonThroughName(ebpfMonThrough through)
 
 const char *ebpfMonPutResultName(ebpfMonPutResult result)
 {
-    static const char *const names[] = { "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten" };
+    static const char *const names[] = { "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten", "pending" };
 
     return (unsigned)result < sizeof(names) / sizeof(names[0]) ? names[result] : "?";
 }
@@ -117,6 +117,9 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
     case ebpfMonPutUnwritten:
         strcpy(result, " UNWRITTEN: answered OK, but no record was written");
         break;
+    case ebpfMonPutPending:
+        snprintf(result, sizeof(result), " (%s)", put->message);
+        break;
     }
     if (put->isPartly)
         strcat(result, ", and made other members");
@@ -152,6 +155,9 @@ size_t ebpfMonPutOutcome(const ebpfMonPut *put, char *buf, size_t size)
         break;
     case ebpfMonPutUnwritten:
         strcpy(text, "answered OK, not written");
+        break;
+    case ebpfMonPutPending:
+        strcpy(text, put->message);
         break;
     }
     if (put->isPartly)

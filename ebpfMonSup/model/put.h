@@ -48,7 +48,9 @@ typedef enum {
     ebpfMonPutUnknown,  /* its result was not seen: this IOC has no return probe */
     ebpfMonPutSent,     /* seen only in packets: a plain CA write has no reply, and no error came */
     ebpfMonPutLost,     /* seen in packets, but the watched IOC never made it */
-    ebpfMonPutUnwritten /* the watched IOC answered that it is made (pvAccess), and wrote no record */
+    ebpfMonPutUnwritten,/* the watched IOC answered that it is made (pvAccess), and wrote no record */
+    ebpfMonPutPending   /* only in logs: no put of its own, but one that was made and still waits for records, as
+                         * "message" says */
 } ebpfMonPutResult;
 
 /* The way by which the put came; see "origin" in the glossary. */
@@ -183,7 +185,13 @@ int ebpfMonPutIsAutomatic(const ebpfMonPut *put);
 /* Nonzero: as far as we know it wrote nothing. */
 int ebpfMonPutHasFailed(const ebpfMonPut *put);
 
-/* "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten" */
+/* Nonzero: it has a line of its own in each log. */
+static inline int ebpfMonPutStandsAlone(const ebpfMonPut *put)
+{
+    return put->unexpected || put->result == ebpfMonPutPending || ebpfMonPutHasFailed(put);
+}
+
+/* "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten", "pending" */
 const char *ebpfMonPutResultName(ebpfMonPutResult result);
 
 #endif

@@ -165,7 +165,7 @@ static int startThreads(ebpfMonMonitor *m)
 {
     const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs,
                                      .packetServers = m->packetServers, .usage = m->usage,
-                                     .search = m->search, .put = &m->put };
+                                     .search = m->search, .put = &m->put, .logs = m->logs };
 
     ebpfMonModulesStart(&core); /* before there is a put */
     if (ebpfMonFollowerStart(m->watch.follower))

@@ -398,7 +398,8 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
     return pv->offset == HOST(health.still) ? published->health.stillText :
            pv->offset == HOST(health.gone) ? published->health.goneText :
            pv->offset == HOST(health.hangs) ? published->hangCause :
-           pv->offset == HOST(health.lateNow) ? published->health.lateBrief : "";
+           pv->offset != HOST(health.lateNow) ? "" :
+           published->lateCause[0] ? published->lateCause : published->health.lateBrief;
 }
 
 /* Nonzero: the value is measured over a second, so at the start there is none. 0 would be a wrong value. */

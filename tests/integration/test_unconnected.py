@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is not connected, and why (ebpfMonModules/queues/unconnected.c). Each reason with real IOCs and clients on the
 loopback interface; that a link is not connected is what dbcar of the IOC says."""
+import os
 import re
+import resource
 import signal
 import socket
 import struct
@@ -95,6 +97,22 @@ def test_server_that_stands_still(new_ioc, monitor):
              rf"IOC {server.name} \(pid {server.pid}\) has it, and stands still: a signal or a debugger has stopped it")
     server.process.signal(signal.SIGCONT)
     wait_gone(monitor, "UNC:3:HALTED")
+
+
+def test_server_with_all_its_files_open(new_ioc, monitor):
+    """It answers searches, and has no file left for a connection; the kernel has made it all the same."""
+    server = new_ioc(db.READY + db.record("ao", "FULL"), prefix="UNC:9:").start()
+    monitor.wait_ioc(server)
+    limit = len(os.listdir(f"/proc/{server.pid}/fd")) + 3
+    resource.prlimit(server.pid, resource.RLIMIT_NOFILE, (limit, limit))
+    clients = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(5)]
+    ioc = new_ioc(linked("UNC:9:FULL")).start()
+    monitor.wait_ioc(ioc)
+    wait_row(monitor, "UNC:9:FULL", rf"IOC {ioc.name}, link {ioc.prefix}A.INP",
+             rf"answered by 127.0.0.1:{server.port}, and not connected: softIoc \(pid {server.pid}\) has all of its {limit} files open \(ulimit -n\), so it accepts no connection")
+    for client in clients:
+        client.close()
+    wait_gone(monitor, "UNC:9:FULL")
 
 
 def answer_searches(server, name, port, ended):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What waits in IOCs (ebpfMonModules/waits). The truth is what the test has put, and what the records of the IOC say themselves."""
+import json
 import os
 import re
 import signal
@@ -45,10 +46,11 @@ def text(monitor, line):
     return [t for t in monitor.lines("WAITS_TEXT").splitlines() if line in t]
 
 
-def test_put_that_waits(new_ioc, new_monitor):
-    """It is shown with its client, since when, and the record at its end, also if that processes for the first time. A put that
-    completes is not. When its client is gone, the put is gone; the record stays."""
-    ioc, monitor = new_ioc(DB).start(), new_monitor().start()
+def test_put_that_waits(new_ioc, new_monitor, tmp_path):
+    """It is shown with its client, since when, and the record at its end, also if that processes for the first time; in the log once
+    more. A put that completes is not. When its client is gone, the put is gone; the record stays."""
+    log = tmp_path / "puts.json"
+    ioc, monitor = new_ioc(DB).start(), new_monitor(before=[f'ebpfMonJsonLog "{log}" 0 0 0 changes']).start()
     monitor.wait_ioc(ioc)
     monitor.set_filter(LEVEL="chains")
     monitor.wait_text("WAITS_MSG", lambda t: "of 1 IOCs" in t, 30)  # it has looked at the records
@@ -67,6 +69,15 @@ def test_put_that_waits(new_ioc, new_monitor):
     assert ca.get(monitor.prefix + "PUT_WAIT_CNT.AMSG").startswith(f"{pv} waits for {drive}"[:34])
     assert monitor.get("PUT_WAIT_MAX") >= 5 and not row(monitor, ioc.prefix + "PLAIN")
     until(lambda: any(f"put to {pv} by waiting@test" in e and drive in e for e in monitor.lines("IOC_EVENTS").splitlines()), 30, "the event")
+    def logged():
+        return [json.loads(line) for line in log.read_text().splitlines() if f'"{pv}"' in line]
+
+    until(lambda: len(logged()) > 1, 30, lambda: log.read_text())
+    written, pending = logged()
+    same = {k: written[k] for k in ("time", "pv", "ioc", "value", "user", "host", "peer", "through")}
+    assert written["result"] == "ok" and pending.items() >= same.items() and pending["result"] == "pending"
+    assert re.fullmatch(rf"pending \d+ s, waits for {drive}", pending["message"])
+    assert monitor.get("PUT_CNT") == 2  # it is no second put
     for _ in range(3):
         ioc.put("ASK.PROC", 1)
     until(lambda: "asked 3x to process meanwhile" in str(text(monitor, pv)), 30, lambda: monitor.lines("WAITS_TEXT"))
@@ -203,3 +214,16 @@ def test_waits_that_are_none_of_each_other(hanging):
     assert monitor.get("DEADLOCK_CNT") == 0 and "deadlock" not in monitor.lines("IOC_EVENTS")
     ioc.process.signal(signal.SIGCONT)
     device.close()
+
+
+def test_late_scan(new_ioc, new_monitor):
+    """The thread does not hang: it is late in each period. The alarm of the late scan says why."""
+    ioc, monitor = new_ioc(db.READY + LOCKS, kind="latencyIoc").start(), new_monitor().start()
+    monitor.wait_ioc(ioc)
+    ioc.put("SLEEP.A", 4e6)
+    ioc.put("SLEEP.SCAN", ".5 second", wait=False)
+    cause(monitor, "scan-0.5 sleeps, at sleepFor (latencyIoc)")
+    until(lambda: ca.get(monitor.prefix + "SCAN_LATE_NOW.AMSG").startswith("scan-0.5 sleeps, at sleepFor"), 30,
+          lambda: ca.get(monitor.prefix + "SCAN_LATE_NOW.AMSG"))
+    until(lambda: re.search(rf"IOC {ioc.name}: scan late: .*scan-0.5 sleeps, at sleepFor", monitor.lines("IOC_EVENTS")), 30, lambda: monitor.lines("IOC_EVENTS"))
+    assert monitor.get("HANG_CNT") == 0

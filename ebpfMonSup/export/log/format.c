@@ -124,10 +124,10 @@ static void addValueText(lineBuffer *l, const char *text, int isNumber, double n
     }
 }
 
-/* Returns the result of a put that was not done; NULL: it was done. */
+/* Returns the result of a put that was not done, or still waits; NULL: it was done. */
 static const char *getProblem(const ebpfMonPut *put)
 {
-    return ebpfMonPutHasFailed(put) ? ebpfMonPutResultName(put->result) : NULL;
+    return ebpfMonPutHasFailed(put) || put->result == ebpfMonPutPending ? ebpfMonPutResultName(put->result) : NULL;
 }
 
 static unsigned getWritersShown(size_t limit)

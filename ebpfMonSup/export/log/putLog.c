@@ -110,7 +110,7 @@ int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put)
 {
     size_t len;
 
-    if (!put->hasOld || ebpfMonPutHasFailed(put))
+    if (!put->hasOld || put->result == ebpfMonPutPending || ebpfMonPutHasFailed(put))
         return 0;
     if (put->isNumber && put->oldIsNumber)
         return getExactNumber(put->number, put->val) == getExactNumber(put->oldNumber, put->old) ||
@@ -127,8 +127,8 @@ void ebpfMonPutLogAddPut(ebpfMonPutLog *s, const ebpfMonPut *put, double now)
     s->now = now;
     if (s->conf.mode == ebpfMonLogChanges && ebpfMonPutLogIsUnchanged(put))
         s->counts.skipped++;
-    /* those that failed or are unexpected have to be seen, and a summary hides its puts */
-    else if (s->burst && !ebpfMonPutHasFailed(put) && !put->unexpected)
+    /* those that failed, wait or are unexpected have to be seen, and a summary hides its puts */
+    else if (s->burst && !ebpfMonPutStandsAlone(put))
         s->counts.joined += !ebpfMonBurstAddPut(s->burst, put, now);
     else
         addPutLine(s, put, NULL);

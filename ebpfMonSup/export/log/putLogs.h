@@ -35,7 +35,7 @@ typedef struct {
     int      troubleBefore;  /* nonzero: there was trouble at the last publication */
 } ebpfMonLogWriter;
 
-typedef struct {
+typedef struct ebpfMonPutLogs {
     ebpfMonLogOps ops;         /* never changes */
     int active;                /* atomic; nonzero: puts are queued */
     ebpfMonRecordQueue *queue; /* packed puts; made with the first log, before "active" is set, and then kept */

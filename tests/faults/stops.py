@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""IOCs that wait a lot, and are stopped and go on: nobody may call that a deadlock (tools/whyTrial.sh -d MINUTES).
+
+Scan threads of two IOCs wait for each other's lock sets and for mutexes, in device support that sleeps for up to 3 s; clients put into
+the same lock sets; SIGSTOP comes at random moments, for up to 4 s. No thread waits for another one in a circle, and no owner ends.
+"""
+import os
+import random
+import re
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from tests.harness import loopback, netns
+
+netns.enter_new()
+loopback.use()  # before a client library is imported
+
+from tests.harness import ca, db, paths, process, rawca  # noqa: E402
+from tests.harness.ioc import Ioc  # noqa: E402
+from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.process import Process  # noqa: E402
+
+SCANS = [".1 second", ".2 second", ".5 second", "1 second", "2 second"]
+FALSE = re.compile("deadlock|owner .*ended")
+
+
+def database():
+    """Each slow record is in one lock set with a record of each scan thread."""
+    text = db.READY + "".join(db.chain(f"C{i}x", 10, SCAN=SCANS[i % 3]) for i in range(60))
+    for k in range(6):
+        text += db.record("aSub", f"SLOW{k}", SNAM=["sleepFor", "waitForGate"][k % 2], FTA="DOUBLE", FTVA="DOUBLE", SCAN=SCANS[2 + k % 3], FLNK=f"$(P)F{k}x0")
+        text += "".join(db.counter(f"F{k}x{i}", SCAN=scan, FLNK=f"$(P)F{k}x{i + 1}" if i + 1 < len(SCANS) else "") for i, scan in enumerate(SCANS))
+    return text
+
+
+def put(ioc, choice, ended):
+    """A client that puts into the lock sets, and changes how long their device support takes (us)."""
+    client = rawca.RawCa(ioc.port, "stops", "test")
+    while not ended.wait(0.05):
+        k = choice.randrange(6)
+        client.put(f"{ioc.prefix}SLOW{k}.A", rawca.DOUBLE, [choice.choice([1e3, 1e5, 3e6])], sync=False)
+        client.put(f"{ioc.prefix}F{k}x{choice.randrange(len(SCANS))}.PROC", rawca.DOUBLE, [1.0], sync=False)
+    client.close()
+
+
+def main(minutes):
+    seed = random.randrange(1 << 30)
+    choice, ended, seen, stops, hangs = random.Random(seed), threading.Event(), set(), 0, 0
+    repeater = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
+    with tempfile.TemporaryDirectory() as tmp:
+        iocs = [Ioc(Path(tmp), database(), kind="latencyIoc", realtime=False).start() for _ in range(2)]
+        monitor = Monitor(Path(tmp), before=["var ebpfMonHangLimit 1", "var ebpfMonWaitLimit 1"]).start()
+        for ioc in iocs:
+            monitor.wait_ioc(ioc)
+        clients = [threading.Thread(target=put, args=(ioc, random.Random(seed + i), ended), daemon=True) for i, ioc in enumerate(iocs)]
+        for client in clients:
+            client.start()
+        end = time.monotonic() + 60 * minutes
+        while time.monotonic() < end:
+            ioc = choice.choice(iocs)
+            ioc.process.halt()
+            ended.wait(choice.choice([0.01, 0.3, 1.5, 4]))
+            ioc.process.go_on()
+            ended.wait(choice.uniform(0, 3))
+            stops += 1
+            if monitor.get("DEADLOCK_CNT"):
+                seen.add("DEADLOCK_CNT: " + monitor.lines("WAITS_TEXT"))
+            hangs += "thread " in monitor.lines("WAITS_TEXT")
+            seen.update(l for l in monitor.lines("IOC_EVENTS").splitlines() if FALSE.search(l))
+        ended.set()
+        for thing in (monitor, *iocs):
+            thing.discard()
+    ca.forget()
+    repeater.kill()
+    for left in list(process.alive):
+        left.kill()
+    print("\n".join(seen) + f"seed {seed}: {stops} stops in {minutes:g} minutes, threads that waited at {hangs} looks, {len(seen)} false deadlocks")
+    return 1 if seen or not hangs else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1])))
