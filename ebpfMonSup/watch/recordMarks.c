@@ -2,6 +2,7 @@
 /* How each record is counted, and which counts are lower bounds (ebpfMonTarget.how): see recordTables.h and
  * recordTablesOwn.h. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
@@ -42,6 +43,26 @@ static int isAsleep(const ebpfMonTarget *t, uint32_t index)
     return t->how[index] & EBPFMON_MAY_SLEEP && *ebpfMonCatalogueStamps(t->cat, index) == EBPFMON_STAMPS_ASLEEP;
 }
 
+/* Nonzero: its time stamp may move without a processing. So the snapshot counts too much, and without the trap nothing
+ * is counted. Of a histogram the flag may be for its SDEL. */
+static int mayStampAlone(const ebpfMonTarget *t, uint32_t index)
+{
+    const ebpfMonRecType *type = &t->cat->rtype[t->cat->rec[index].rtype];
+
+    if (type->stamps == EBPFMON_STAMPS_BASE)
+        return t->cat->rec[index].flags & EBPFMON_REC_TSE && strcmp(type->name, "histogram") == 0;
+    return type->stamps != EBPFMON_STAMPS_SEEN;
+}
+
+/* From the one counter to the other, if "how" says so now, and the sum stays. "used": it was that of the trap. */
+static void moveCount(ebpfMonTarget *t, uint32_t index, int used)
+{
+    const volatile struct ebpfMonRecState *st = &t->recState[index];
+
+    if (used != ebpfMonTargetUsesTrap(t->how[index]))
+        t->adjust[index] += (int64_t)(used ? st->trapped - st->count : st->count - st->trapped);
+}
+
 void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     int trap = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
@@ -55,7 +76,7 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
                     ((flags & EBPFMON_REC_UNDEFINED) && (!reached || reached[i])) || !behind || behind[i];
         int want = needs || (flags & EBPFMON_REC_STAMPED), isExact;
         int wanted = t->how[i] & EBPFMON_BY_TRAP, was = wanted && !(t->how[i] & EBPFMON_AT_LEAST);
-        volatile struct ebpfMonRecState *st = &t->recState[i];
+        int used = ebpfMonTargetUsesTrap(t->how[i]);
 
         want = want || (was && trap); /* until ebpfMonRecordTablesReleaseTrap */
         if (t->indexed && !want != !wanted)
@@ -70,8 +91,9 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
             t->how[i] |= isExact ? EBPFMON_BY_TRAP : EBPFMON_BY_TRAP | EBPFMON_AT_LEAST;
             t->follower.trapped += !isAsleep(t, i);
         }
-        if (was != isExact) /* from the one counter to the other, and the sum stays */
-            t->adjust[i] += (int64_t)(was ? st->trapped - st->count : st->count - st->trapped);
+        if (mayStampAlone(t, i))
+            t->how[i] |= EBPFMON_TRAP_ALONE;
+        moveCount(t, i, used);
         setWatch(t, i);
     }
     ebpfMonTargetsUnlock(r->targets);
@@ -149,14 +171,14 @@ void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int at
         ebpfMonTypeTrialBegin(t->follower.trial, t, isFirst);
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
-        volatile struct ebpfMonRecState *st = &t->recState[i];
+        int used = ebpfMonTargetUsesTrap(t->how[i]);
 
         if (!(t->how[i] & EBPFMON_BY_TRAP) || isAsleep(t, i) || attached == !(t->how[i] & EBPFMON_AT_LEAST))
             continue;
         t->how[i] ^= EBPFMON_AT_LEAST;
         if (attached && !isFirst) /* what it processed unseen before stays uncounted */
             t->how[i] |= EBPFMON_MISSED;
-        t->adjust[i] += (int64_t)(attached ? st->count - st->trapped : st->trapped - st->count);
+        moveCount(t, i, used);
     }
     ebpfMonTargetsUnlock(r->targets);
 }
@@ -182,7 +204,7 @@ void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
             !ebpfMonTypeTrialAgrees(t->follower.trial, t, i) || st->trapped != trapped)
             continue; /* a chain is under way */
         t->adjust[i] += ebpfMonTypeTrialGetAhead(t->follower.trial, i);
-        t->how[i] &= (uint8_t)~EBPFMON_BY_TRAP;
+        t->how[i] &= (uint8_t) ~(EBPFMON_BY_TRAP | EBPFMON_TRAP_ALONE);
         t->follower.trapped--;
     }
     ebpfMonTargetsUnlock(r->targets);

@@ -306,7 +306,7 @@ static uint64_t countAlone(const ebpfMonTarget *t, uint32_t i)
 {
     const volatile struct ebpfMonRecState *st = &t->recState[i];
 
-    if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST)) == EBPFMON_BY_TRAP)
+    if (ebpfMonTargetUsesTrap(t->how[i]))
         return st->trapped + (uint64_t)t->adjust[i];
     return st->count + (uint64_t)t->adjust[i];
 }

@@ -56,6 +56,8 @@ int ebpfMonFunctionTrialLook(ebpfMonFunctionTrial *trial, uint64_t strange, uint
 #define EBPFMON_TWICE    16 /* a chain can process it twice */
 #define EBPFMON_MAY_SLEEP 32 /* its device support is the only reason for the trap (watch/typeTrial.h): while that
                               * sleeps, its count stands still without the trap */
+#define EBPFMON_TRAP_ALONE 64 /* its time stamp may move without a processing: a snapshot counts too much, and without
+                               * the trap its count stands still */
 
 /* What a put may have processed, or makes process, without being counted; 0: nothing. */
 #define EBPFMON_UNSEEN_ALONE   1 /* this record */
@@ -311,6 +313,12 @@ uint64_t ebpfMonTargetCountSnapshots(const ebpfMonTarget *t);
 
 /* "unseen": EBPFMON_UNSEEN_…, of a record. Under the lock; the follower is to read the record to which was put. */
 void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index, uint8_t unseen);
+
+/* Nonzero: what the trap counts is shown, and not what the snapshot does. "how": EBPFMON_BY_TRAP … */
+static inline int ebpfMonTargetUsesTrap(uint8_t how)
+{
+    return how & EBPFMON_BY_TRAP && (!(how & EBPFMON_AT_LEAST) || how & EBPFMON_TRAP_ALONE);
+}
 
 /* Nonzero: the count of the record is a lower bound. Under the lock. */
 static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)

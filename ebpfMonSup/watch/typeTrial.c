@@ -92,9 +92,13 @@ void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat, ebpfMonMem *mem)
         "mbboDirect", "permissive", "printf", "sel", "seq", "state", "stringin", "stringout", "sub", "subArray",
         "waveform", NULL,
     };
+    /* process() sets the time stamp each time, and goes on to the forward link only when something has ended (modules
+     * motor, busy, sscan, std, scaler, mca). A record that is idle during the trial does not show that. */
+    static const char *const apart[] = { "busy", "mca", "motor", "scaler", "sscan", "throttle", NULL };
 
     for (uint32_t k = 0; k < cat->rtypes; k++) {
-        cat->rtype[k].stamps = isOneOf(cat->rtype[k].name, base) ? EBPFMON_STAMPS_BASE : EBPFMON_STAMPS_UNKNOWN;
+        cat->rtype[k].stamps = isOneOf(cat->rtype[k].name, base) ? EBPFMON_STAMPS_BASE :
+                               isOneOf(cat->rtype[k].name, apart) ? EBPFMON_STAMPS_NOT : EBPFMON_STAMPS_UNKNOWN;
         if (mem && cat->rtype[k].stamps == EBPFMON_STAMPS_BASE && cat->rtype[k].records)
             readDevSups(mem, cat, k);
     }

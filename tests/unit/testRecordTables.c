@@ -185,6 +185,30 @@ static void testTrap(void)
     freeIoc(t);
 }
 
+/* A record type whose time stamp may move without a processing. */
+static void testTrapAlone(void)
+{
+    ebpfMonTarget *t = makeIoc();
+
+    testDiag("a time stamp that may say too much");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    t->cat->rtype[0].stamps = EBPFMON_STAMPS_NOT;
+    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
+    state[t->slot + 3].count += 5;
+    testOk(ebpfMonTargetCountRecord(t, 3) == 0 && ebpfMonTargetIsAtLeast(t, 3), "is not counted by it without the trap");
+    t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
+    ebpfMonRecordTablesSetTrap(recordTables, t, 1, 0);
+    state[t->slot + 3].trapped += 2;
+    state[t->slot + 3].count += 9;
+    testOk1(ebpfMonTargetCountRecord(t, 3) == 2);
+    t->follower.att.on = 0;
+    ebpfMonRecordTablesSetTrap(recordTables, t, 0, 0);
+    state[t->slot + 3].count += 9;
+    testOk(ebpfMonTargetCountRecord(t, 3) == 2 && ebpfMonTargetIsAtLeast(t, 3), "… and its count stands still");
+    freeIoc(t);
+}
+
 /* Device support that requests no scan needs no trap (watch/typeTrial.h). */
 static void testAsleep(void)
 {
@@ -254,13 +278,14 @@ static void testUnknownType(void)
     ebpfMonTarget *t;
 
     testDiag("a type that is not Base's");
-    typeName = "motor";
+    typeName = "fair";
     t = makeIoc();
     record[3].tse = 0;
     ebpfMonRecordTablesAdd(recordTables, t);
     t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
-    testOk(t->follower.trapped == RECORDS && t->how[0] == EBPFMON_BY_TRAP, "the trap counts all records of the type");
+    testOk(t->follower.trapped == RECORDS && t->how[0] == (EBPFMON_BY_TRAP | EBPFMON_TRAP_ALONE),
+           "the trap counts all records of the type");
     testOk(state[t->slot].last == t->slot, "such records are in no stretch");
     for (unsigned i = 0; i < RECORDS; i++)
         state[t->slot + i].count = state[t->slot + i].trapped = 10;
@@ -377,6 +402,7 @@ MAIN(testRecordTables)
     testSuperseded();
     testRemoved();
     testTrap();
+    testTrapAlone();
     testAsleep();
     testTimeSource();
     testUnknownType();

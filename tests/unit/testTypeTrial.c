@@ -62,6 +62,10 @@ static void testTypes(void)
     cat.count = 1;
     testOk(!ebpfMonTypeTrialNew(&cat, audits), "types of Base need no trial");
     cat.count = RECORDS;
+    strcpy(type[1].name, "motor");
+    ebpfMonTypeTrialSetTypes(&cat, NULL);
+    testOk(type[1].stamps == EBPFMON_STAMPS_NOT, "a motor that stands still would pass the trial");
+    strcpy(type[1].name, "fair");
     testOk1(ebpfMonTypeTrialLook(NULL, &target, 1, now) == ebpfMonTrialNothing && !ebpfMonTypeTrialWantsTrap(NULL));
 }
 
