@@ -14,7 +14,8 @@
 /* --- puts that are shown ---
  *
  * Which puts a list has shown, so that only new ones have to be formatted: a put that is published does not change any
- * more, but the newest row of a run gives its place to the next put. One put changes lists of 200. The struct is the caller's; one call at a time. */
+ * more, but the newest row of a run gives its place to the next put. One put changes lists of 200. The struct is the
+ * caller's; one call at a time. */
 
 typedef struct ebpfMonShownPuts {
     unsigned count;
