@@ -22,7 +22,7 @@
 #define AFFIX     64
 #define PLACES    16384  /* of outer puts by circuit and number: a power of two … */
 #define WAYS      8      /* … each in one of so many */
-#define IN_VAIN   3      /* after so many puts without an inner one a server is no gateway, until one of its puts is joined */
+#define IN_VAIN   3      /* so many puts without an inner one, and a server is no gateway, until one is joined */
 
 #define CLOCKS_NS 100000ull       /* two clocks tell when a put came */
 #define SENT_NS   10000000000ull  /* a gateway makes a put that wants no reply within this time … */
