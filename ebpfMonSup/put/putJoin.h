@@ -80,7 +80,8 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
  * that it was sent: its reply, or that its circuit was followed from its beginning, or was found to agree with the
  * IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
-/* One of them is not published, because nobody has made it: a put that the IOC makes with this number is another one. */
+/* One of them is not published, because nobody has made it: a put that the IOC makes with this number is another
+ * one. */
 void ebpfMonPutJoinForgetTaken(ebpfMonPutJoin *join, const ebpfMonPacketPut *taken);
 
 /* A circuit whose server must have read all that came before a put of it can be called lost. 0: there is none, or
