@@ -689,6 +689,23 @@ static int awaitsReply(const ebpfMonPacketPut *p, const ebpfMonPut *put)
     return put->result == ebpfMonPutUnknown && p->replyAsked && !p->replied && !p->closed;
 }
 
+static int isUntold(const ebpfMonPacketPut *p, const void *arg)
+{
+    (void)arg;
+    return !p->pva && !p->isPublished;
+}
+
+/* The IOC tells of this message, and its packet names another channel: somebody has written packets into the connection
+ * that the server did not take. The packet is no other put. */
+static void noteTold(ebpfMonPutJoin *join, const ebpfMonJoinMatch *match, const ebpfMonMessageKey *key)
+{
+    ebpfMonPacketPut *p = match->circuit && key->seqKind == EBPFMON_SEQ_MESSAGE ?
+                          ebpfMonJoinCircuitsFindSeq(&join->circuits, match->circuit, key->seq, isUntold, NULL) : NULL;
+
+    if (p)
+        p->made = p->told = 1;
+}
+
 ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessageKey *key, ebpfMonPut *put, int last)
 {
     ebpfMonPutJoinResult result = ebpfMonPutJoinWait;
@@ -721,6 +738,8 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         ebpfMonJoinCircuitSetServed(match.circuit, key->seq);
         result = ebpfMonPutJoinAlone;
     }
+    if (!match.put && (last || match.isPast))
+        noteTold(join, &match, key);
     if (last && result == ebpfMonPutJoinWait && key->seqKind != EBPFMON_SEQ_NONE)
         ebpfMonJoinPublishedAdd(&join->circuits, key, put);
     epicsMutexUnlock(join->lock);

@@ -74,6 +74,22 @@ static void testWritesOfChain(void)
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
 }
 
+static void testOtherName(void)
+{
+    struct ebpfMonPeer a = makeCircuit(44);
+    uint64_t id;
+
+    testDiag("The packet of a message has a name that the IOC did not get");
+    id = addMessage(a, 100, 124, "Xa#", ebpfMonWireCa, 1, IOC);
+    addReply(a, id, 1);
+    testOk(match(a, 100, "X", 1) == ebpfMonPutJoinWait && countUnmatchedAfter(120 * SECOND) == 0, "it is no other put");
+    id = addMessage(a, 200, 224, "Xa#", ebpfMonWireCa, 1, IOC);
+    addReply(a, id, 1);
+    addWrite(a, 300, "X");
+    testOk1(match(a, 200, "X", 0) == ebpfMonPutJoinAlone && match(a, 300, "X", 0) == ebpfMonPutJoinFound);
+    testOk1(countUnmatchedAfter(120 * SECOND) == 0);
+}
+
 static void testPva(void)
 {
     struct ebpfMonPeer a = makeCircuit(4);
@@ -508,6 +524,7 @@ MAIN(testJoin)
     testOrders();
     testSequenceWraps();
     testWritesOfChain();
+    testOtherName();
     testPva();
     testAttached();
     testSharedThread();
