@@ -712,8 +712,9 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
     for (size_t i = 0; found >= 0 && i < ioc->ca.lists->subs; i++) {
         const ebpfMonEventSubscription *s = &ioc->ca.lists->sub[i];
         const ebpfMonFlowChannel *channel = &ioc->channel[s->channel];
-        ebpfMonFlowSubscription sub = { .record = channel->record, .at = s->at, .mask = s->mask, .isCopied = s->isCopied,
-                                        .isEnabled = s->isEnabled, .waiting = s->waiting, .merged = s->merged,
+        ebpfMonFlowSubscription sub = { .record = channel->record, .at = s->at, .mask = s->mask,
+                                        .isCopied = s->isCopied, .isEnabled = s->isEnabled,
+                                        .waiting = s->waiting, .merged = s->merged,
                                         .mergedRate = ioc->ca.mergedRate[i], .rate = channel->rate, .hasQueue = 1 };
 
         if (channel->record != record || s->isGone)

@@ -90,8 +90,8 @@ static void judgeRecord(why *w)
 {
     static const whyVerdict verdicts[] = { whyUnknown, whyFine, whyUnknown, whyStops };
     char text[sizeof(w->step[0].text)];
-    ebpfMonRecordState state = ebpfMonWhyRecord(ebpfMonSubscriptionsGetCore(w->subs)->targets, &w->at, &w->isStill, text,
-                                                sizeof(text));
+    ebpfMonRecordState state = ebpfMonWhyRecord(ebpfMonSubscriptionsGetCore(w->subs)->targets, &w->at, &w->isStill,
+                                                text, sizeof(text));
 
     setStep(w, stepRecord, verdicts[state], "%s", text);
 }
@@ -125,7 +125,8 @@ static void addSubscription(void *arg, const ebpfMonFlowClient *client, const eb
  * Else fine, and "text" is not set. */
 static whyVerdict comparePosted(why *w, const char *last, const char *band, char *text, size_t size)
 {
-    double value = ebpfMonWhyReadNumber(&w->at, "VAL"), posted = ebpfMonWhyReadNumber(&w->at, last), deadband = ebpfMonWhyReadNumber(&w->at, band);
+    double value = ebpfMonWhyReadNumber(&w->at, "VAL"), posted = ebpfMonWhyReadNumber(&w->at, last);
+    double deadband = ebpfMonWhyReadNumber(&w->at, band);
 
     if (strcmp(w->field, "VAL") != 0 || isnan(value) || isnan(posted) || isnan(deadband) || value == posted ||
         deadband < 0 || (fabs(value - posted) > deadband && !w->isStill))
@@ -204,22 +205,29 @@ static double findNumber(const char *text)
     return NAN;
 }
 
-/* The data of the filter "dbnd" of this channel. 0, or -1: it has none, or other filters, too; or they lie otherwise. */
+/* The data of the filter "dbnd" of this channel. 0, or -1: it has none, or other filters, or it lies otherwise. */
 static int readDeadband(const why *w, struct filterDeadband *band)
 {
     ebpfMonMem *mem = w->at.mem;
-    uint64_t channel = mem && w->at.cat->base->has.channels ? ebpfMonMemPtr(mem, w->sub.at + EBPFMON_EVENT_CHANNEL) : 0;
-    struct { struct layoutDbChannel head; int64_t elements; int16_t size, type, pad[2]; struct layoutList filters; } chan;
+    int hasChannels = mem && w->sub.at && w->at.cat->base->has.channels;
+    uint64_t channel = hasChannels ? ebpfMonMemPtr(mem, w->sub.at + EBPFMON_EVENT_CHANNEL) : 0;
+    struct {
+        struct layoutDbChannel head;
+        int64_t elements;
+        int16_t size, type, pad[2];
+        struct layoutList filters;
+    } chan;
     struct filterPlugin plugin;
     struct filter filter;
     char name[8] = "";
 
-    return !w->sub.at || !channel || ebpfMonMemRead(mem, channel, &chan, sizeof(chan)) || chan.filters.count != 1 ||
+    return !channel || ebpfMonMemRead(mem, channel, &chan, sizeof(chan)) || chan.filters.count != 1 ||
            chan.head.addr.precord != w->at.cat->rec[w->at.record].addr ||
            ebpfMonMemRead(mem, chan.filters.first, &filter, sizeof(filter)) || filter.chan != channel ||
            ebpfMonMemStr(mem, ebpfMonMemPtr(mem, filter.plug + sizeof(struct layoutNode)), name, sizeof(name)) < 0 ||
            strcmp(name, "dbnd") != 0 || ebpfMonMemRead(mem, filter.puser, &plugin, sizeof(plugin)) ||
-           ebpfMonMemRead(mem, plugin.puser, band, sizeof(*band)) || band->cval != findNumber(strchr(w->sub.pv, '{')) ? -1 : 0;
+           ebpfMonMemRead(mem, plugin.puser, band, sizeof(*band)) ||
+           band->cval != findNumber(strchr(w->sub.pv, '{')) ? -1 : 0;
 }
 
 static void judgeFilter(why *w)
@@ -237,8 +245,9 @@ static void judgeFilter(why *w)
     if (!isKnown || isnan(value))
         setStep(w, stepPost, whyUnknown, "what the filter of the channel leaves out: %s", filters);
     else if (value != band.last && fabs(value - band.last) <= band.hyst)
-        setStep(w, stepPost, whyStops, "VAL is %.15g and was not sent: the filter of the channel, %s, lets a change of more "
-                "than %.15g through, and the last value that it did is %.15g", value, filters, band.hyst, band.last);
+        setStep(w, stepPost, whyStops, "VAL is %.15g and was not sent: the filter of the channel, %s, lets a change of "
+                "more than %.15g through, and the last value that it did is %.15g", value, filters, band.hyst,
+                band.last);
     else
         setStep(w, stepPost, whyFine, "the filter of the channel, %s, last let %.15g through", filters, band.last);
 }
@@ -370,8 +379,8 @@ static void judgeClient(why *w)
                 secondsSince(c->since), who, c->unread, c->hasPeer ? "" : " at least",
                 isStopped(c) ? "; a signal or a debugger has stopped its process" : "");
     else if (isStopped(c))
-        setStep(w, stepClient, whyStops, "the client does not read: %s); a signal or a debugger has stopped its process",
-                who);
+        setStep(w, stepClient, whyStops, "the client does not read: %s); a signal or a debugger has stopped its "
+                "process", who);
     else if (c->hasPeer && c->flow != ebpfMonFlowIocStopped)
         setStep(w, stepClient, whyFine, "it has read all that came: %s)", who);
     else
@@ -443,8 +452,8 @@ static void tellAbsence(const why *w, const char *record, char *text, size_t siz
     if (ebpfMonSubscriptionsFindGone(w->subs, record, gone, sizeof(gone)) == 0)
         ebpfMonTextAdd(text, size, "IOC: %s\n", gone);
     else
-        ebpfMonTextAdd(text, size, "no IOC that is watched has the record of %.100s%s%s\n", w->pv, reason[0] ? ": " : "",
-                       reason);
+        ebpfMonTextAdd(text, size, "no IOC that is watched has the record of %.100s%s%s\n", w->pv,
+                       reason[0] ? ": " : "", reason);
 }
 
 void ebpfMonWhyAnswer(ebpfMonSubscriptions *subs, const char *pv, const char *client, char *text, size_t size)

@@ -213,7 +213,7 @@ static int findThreadCause(const char *ioc, const char *thread, char *text, size
 
     for (unsigned i = 0; status && (kind = getCell(published, "WAIT_KINDS", i)) != NULL; i++) {
         const char *cause = getCell(published, "WAIT_CAUSES", i), *pv = getCell(published, "WAIT_PVS", i);
-        int isOf = strcmp(pv, thread) == 0 || (strstr(cause, "deadlock") && strstr(cause, thread)); /* one row for all */
+        int isOf = strcmp(pv, thread) == 0 || (strstr(cause, "deadlock") && strstr(cause, thread)); /* one for all */
 
         if (strcmp(kind, "thread") == 0 && isOf && strcmp(getCell(published, "WAIT_IOCS", i), ioc) == 0) {
             ebpfMonTextCopy(text, size, cause);
@@ -264,8 +264,8 @@ static int copyHangLine(unsigned index, char line[EBPFMON_HANG_LINE])
     return isThere ? 0 : -1;
 }
 
-/* The hang of a thread that holds the lock set of the record, or that scans it ("scan": its field SCAN). 0, or -1: there
- * is none. */
+/* The hang of a thread that holds the lock set of the record, or that scans it ("scan": its field SCAN). 0, or -1:
+ * there is none. */
 static int findHang(const ebpfMonWhyPlace *p, const char *scan, char *text, size_t size)
 {
     char begin[EBPFMON_IOCNAME_SIZE + 40], line[EBPFMON_HANG_LINE], record[EBPFMON_NAME_SIZE], thread[40], wanted[48];
@@ -285,7 +285,8 @@ static int findHang(const ebpfMonWhyPlace *p, const char *scan, char *text, size
         snprintf(record, sizeof(record), "%.*s", (int)strcspn(name, ", "), name);
         other = ebpfMonCatalogueFind(p->cat, record);
         if (scan ? strcmp(thread, wanted) != 0 :
-                   other < 0 || (other != p->record && !ebpfMonLockSetsHasBoth(p->mem, p->cat, (uint32_t)other, p->record)))
+                   other < 0 || (other != (long)p->record &&
+                                 !ebpfMonLockSetsHasBoth(p->mem, p->cat, (uint32_t)other, p->record)))
             continue;
         if (findThreadCause(p->ioc, thread, cause, sizeof(cause)) == 0)
             snprintf(text, size, "thread %s in record %s: %.300s", thread, record, cause);
@@ -517,7 +518,7 @@ static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *te
     return isFound;
 }
 
-/* --- a record that runs, and is not what it seems ------------------------------------------------------------------ */
+/* --- a record that runs, and is not what it seems ---------------------------------------------------------------- */
 
 /* The value that the record would have from this source; NaN: not known, because it converts it. */
 static double convertInput(const ebpfMonWhyPlace *p, double source)
@@ -551,8 +552,9 @@ static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char
         isFound = !isnan(value) && value != s->val && (in.isCp ? sourceAge > 1 : age > OLD_SECONDS);
     }
     if (isFound && in.isCp)
-        snprintf(text, size, "an update of its CP link was lost: INP is %s and %.15g since %.0f s, and it is %.15g; queue "
-                 "scanOnce of this IOC overflowed %.0f times", in.name, value, sourceAge, s->val, findOverflows(p->ioc));
+        snprintf(text, size, "an update of its CP link was lost: INP is %s and %.15g since %.0f s, and it is %.15g; "
+                 "queue scanOnce of this IOC overflowed %.0f times", in.name, value, sourceAge, s->val,
+                 findOverflows(p->ioc));
     else if (isFound)
         snprintf(text, size, "SCAN is %s, and it has not processed for %.0f s; INP is %s and has changed: it is %.15g, "
                  "and this record %.15g", s->scan, age, in.name, value, s->val);
@@ -572,7 +574,8 @@ static int findSimulation(const ebpfMonWhyPlace *p, char *text, size_t size)
     return 1;
 }
 
-static int findOldStamp(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text, size_t size)
+static int findOldStamp(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text,
+                        size_t size)
 {
     char tsel[100];
 
@@ -599,7 +602,8 @@ static int findHysteresis(const ebpfMonWhyPlace *p, const recordState *s, char *
     return 1;
 }
 
-static int findOddity(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text, size_t size)
+static int findOddity(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text,
+                      size_t size)
 {
     double period = strtod(s->scan, NULL);
     char why[160];

@@ -228,8 +228,8 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
         readFieldText(mem, cat, record, "OMSL", omsl, sizeof(omsl));
         if (!limit && strcmp(field, "VAL") == 0 && strcmp(omsl, "closed_loop") == 0) {
             readFieldText(mem, cat, record, "DOL", dol, sizeof(dol));
-            snprintf(text, size, "%s was made, and the field is %.40s afterwards: OMSL is closed_loop, so it takes its value "
-                     "from DOL (%.80s)", name, put->after, dol);
+            snprintf(text, size, "%s was made, and the field is %.40s afterwards: OMSL is closed_loop, so it takes its "
+                     "value from DOL (%.80s)", name, put->after, dol);
             return ebpfMonWriteStops;
         }
         snprintf(text, size, "%s was made, and the field is %.40s afterwards%s%s", name, put->after,

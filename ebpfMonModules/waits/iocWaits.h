@@ -49,7 +49,7 @@ typedef struct {
     uint64_t client;        /* … its struct client */
     char     who[128];      /* user@host, as it claims; "": not known */
     struct {
-        int    isKnown;     /* the rest is that of its put event; if it is not the only one that fits, without the value */
+        int    isKnown;     /* the rest is that of its put event; without the value, if several fit */
         char   user[40], host[64], value[80];
         int    through;     /* ebpfMonThrough */
         int    isNumber;

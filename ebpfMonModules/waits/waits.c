@@ -399,9 +399,8 @@ static void logPut(ebpfMonWaits *w, const ebpfMonWaitRow *row, const ebpfMonWait
     snprintf(line->host, sizeof(line->host), "%s", put->note.host);
     snprintf(line->peer, sizeof(line->peer), "%s", put->peer);
     snprintf(line->who, sizeof(line->who), "%s", put->who);
-    line->message[0] = 0;
-    ebpfMonTextAdd(line->message, sizeof(line->message), "pending %s%.0f s, waits for %.*s", put->isExact ? "" : "at least ",
-                   row->seconds, (int)strcspn(row->waits, " "), row->waits);
+    ebpfMonTextAdd(line->message, sizeof(line->message), "pending %s%.0f s, waits for %.*s",
+                   put->isExact ? "" : "at least ", row->seconds, (int)strcspn(row->waits, " "), row->waits);
     ebpfMonPutLogsAddPut(w->core.logs, line);
     free(line);
 }

@@ -452,12 +452,12 @@ def overwritten(t):
 
 @fault("two clients write in turn")
 def in_turn(t):
-    one, two = (rawca.RawCa(t.ioc.port, user, "test") for user in ("turning", "returning"))
+    one, two = (rawca.RawCa(t.ioc.port, user, "test") for user in ("left", "right"))
     for value in range(5):
         one.put(t.pv("A"), rawca.DOUBLE, [1.0], True)
         two.put(t.pv("A"), rawca.DOUBLE, [2.0], True)
-    yield Question(t.pv("A"), r"write: 1 .* overwritten: 2 .* by returning@test.*; both write again and again, 5 and 5 times", "turning@",
-                   (t.pv("A"), "returning@"), also="(post: no client|write: 1 .* overwritten)")
+    yield Question(t.pv("A"), r"write: 1 .* overwritten: 2 .* by right@test.*; both write again and again, 5 and 5 times", "left@",
+                   (t.pv("A"), "right@"), also="(post: no client|write: 1 .* overwritten)")
     one.close()
     two.close()
 
