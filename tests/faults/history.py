@@ -70,7 +70,7 @@ def judge(file, flood):
     """No value is wrong or there twice, each follows from the one before, and the runs of the link are no more than it made."""
     assert query(file, "PRAGMA integrity_check") == [("ok",)]
     got = [(int(float(v)), int(float(o)), n, at / 1e9) for v, o, n, at in
-           query(file, "SELECT value, coalesce(old, '0'), n, time FROM rows WHERE pv LIKE '%:N' ORDER BY id")]
+           query(file, "SELECT value, coalesce(old, '0'), n, time FROM rows WHERE kind = 'put' AND pv LIKE '%:N' ORDER BY id")]
     values = [v for v, _, _, _ in got]
     assert values == sorted(set(values)), "a row is there twice, or in the wrong order"
     assert all(n == 1 and old == value - 1 for value, old, n, _ in got), "a row is wrong"
@@ -83,8 +83,9 @@ def judge(file, flood):
 def kill(tmp, rounds):
     ioc = Ioc(tmp, db=FLOOD).start()
     file, flood, choice, rows = tmp / "history.sqlite", Flood(ioc), random.Random(1), 0
+    monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30'])
     for i in range(rounds):
-        monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30']).start()
+        monitor.start()
         until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
         monitor.wait_ioc(ioc)
         first = flood.sent + 1
@@ -107,18 +108,19 @@ def kill(tmp, rounds):
 
 def power(tmp, rounds):
     ioc = Ioc(tmp, db=FLOOD).start()
-    image, disk, flood, choice, rows = tmp / "image", tmp / "disk", Flood(ioc), random.Random(2), 0
+    image, disk, flood, choice, last = tmp / "image", tmp / "disk", Flood(ioc), random.Random(2), 0
     disk.mkdir()
     with image.open("wb") as f:
         f.truncate(256 << 20)
     subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)
     file = disk / "history.sqlite"
+    monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30'])
     for _ in range(rounds):
         subprocess.run(["mount", "-o", "loop", image, disk], check=True)
         if file.exists():
-            before, rows = rows, len(judge(file, flood))
-            assert rows >= before
-        monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30']).start()
+            before, last = last, judge(file, flood)[-1]
+            assert last >= before, "what was there is gone"
+        monitor.start()
         until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
         monitor.wait_ioc(ioc)
         flood.rest.set()
@@ -146,10 +148,10 @@ def cost(tmp, rounds):
     clients.wait_line("ready", 60)
     kinds = {"without": [], "with": [f'ebpfMonHistoryKeep "{file}" 1024 30'],
              "with, and the last minutes": [f'ebpfMonHistoryKeep "{file}" 1024 30', f'ebpfMonHistoryRing "{tmp}" 64']}
-    found = {kind: [] for kind in kinds}
+    found, monitors = {kind: [] for kind in kinds}, {kind: Monitor(tmp, before=before, iocs="bench") for kind, before in kinds.items()}
     for _ in range(rounds):
-        for kind, before in kinds.items():
-            monitor = Monitor(tmp, before=before, iocs="bench").start()
+        for kind, monitor in monitors.items():
+            monitor.start()
             monitor.set_filter(LEVEL="chains")
             until(lambda: "bench" in monitor.list("IOC_NAMES"), 20, "the IOC")
             time.sleep(8)  # the first seconds cost more
