@@ -14,7 +14,7 @@
 #define CHUNKS      8    /* … and so often in one transaction, so that it stays short: more than it can add */
 #define ROW_BYTES   100  /* of a row without its texts, with its places in the indices */
 #define AGE_TIMES   8    /* rows are removed for their age so much faster than they came, and no faster: a clock that is
-                          * years ahead for an hour costs one of a hundred rows */
+                          * years ahead for an hour costs two of a hundred rows */
 #define SETTLE_NS   30000000000ull /* from the file beside it into the file */
 #define ROOM_PAGES  400  /* that a transaction may need, at least */
 #define WAL_LEAST   (4u << 20) /* bytes that the file beside it may have in any case */
