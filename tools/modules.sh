@@ -4,12 +4,13 @@
 #
 #   tools/modules.sh [LEVEL...]     counts chains turns trace sleep (all of them)
 #   tools/modules.sh puts           puts, beside those that caPutLog logs
+#   tools/modules.sh tls            puts over TLS: builds pvxs with TLS in the cache, or takes that in $EBPFMON_PVXS_TLS
 #
 # It fetches the modules from $EBPFMON_GITHUB (https://github.com) into the cache, builds them with this machine's EPICS
-# Base and an IOC with all of them, and writes tests/results/modules.json (putLogs.json) and the table of
+# Base and an IOC with all of them, and writes tests/results/modules.json (putLogs.json, tls.json) and the table of
 # documentation/develop/tried.md. Some minutes. Run make first; as root.
 set -eu
-case ${1-} in -*) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2;; esac
+case ${1-} in -*) sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 EPICS_BASE=$("$top/tools/epicsBase.sh")
 export EPICS_BASE
@@ -36,6 +37,21 @@ build() {
     touch "$cache/$name/built"
 }
 
+arch=$(ls "$EPICS_BASE/lib" | head -1)
+if [ "${1-}" = tls ]; then
+    pvxs=${EBPFMON_PVXS_TLS:-${cache%/modules}/pvxs-tls}
+    certificates=$pvxs/test/O.$arch
+    if [ ! -e "$certificates/ca.p12" ]; then
+        echo "building pvxs"
+        [ -d "$pvxs" ] || git clone -q --depth 1 -b tls "$github/epics-base/pvxs" "$pvxs"
+        printf 'EPICS_BASE=%s\n' "$EPICS_BASE" >"$pvxs/configure/RELEASE.local"
+        make -C "$pvxs" -j2 >"$cache/pvxs.log" 2>&1 || { tail -20 "$cache/pvxs.log"; exit 1; }
+        "$certificates/gen_test_certs" -O "$certificates"
+    fi
+    cd "$top"
+    exec "$python" -m tests.modules.tls "$pvxs"
+fi
+
 build sscan "" configure sscanApp
 build calc "SSCAN=$cache/sscan\n" configure calcApp
 build asyn "" configure makeSupport asyn
@@ -51,7 +67,6 @@ build caPutLog "" configure caPutLogApp
 fetch StreamDevice paulscherrerinstitute
 build StreamDevice "ASYN=$cache/asyn\n" configure src
 
-arch=$(ls "$EPICS_BASE/lib" | head -1)
 flags="-O2 -g -D_GNU_SOURCE -fPIC -w -I$EPICS_BASE/include -I$EPICS_BASE/include/os/Linux -I$EPICS_BASE/include/compiler/gcc"
 libs="-L$EPICS_BASE/lib/$arch -Wl,-rpath,$EPICS_BASE/lib/$arch -Wl,--no-as-needed"
 for module in calc sscan busy asyn std motor iocStats autosave caPutLog StreamDevice; do

@@ -206,6 +206,13 @@ MAP struct {
     __type(value, struct ebpfMonServed);
 } served SEC(".maps");
 
+MAP struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, EBPFMON_CERTIFICATES_MAX);
+    __type(key, struct ebpfMonPeer);
+    __type(value, struct ebpfMonCertificate);
+} certificates SEC(".maps");
+
 /* Who connects, while connect() has not chosen the local port yet. */
 MAP struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);

@@ -115,6 +115,7 @@ struct thread {
     __u32 received;          /* nonzero: peer, copied and copiedFrom are valid; 2: it receives from several
                               * connections */
     __u32 serving;           /* ebpfMonTargetConf.serving when it began to serve "peer"; 0: that was not seen */
+    __u64 conn;              /* … and the ServerConn of that connection (pvxs) */
     __u32 putsLink;          /* nonzero: it has begun a put to a link, and not released its locks */
     __u32 putIdMany;         /* putId when it released several lock sets last */
     struct ebpfMonCauseEvent cause;

@@ -28,6 +28,7 @@
 #define EBPFMON_ENDED_MAX     (EBPFMON_ENDED_SHARES * EBPFMON_ENDED_SHARE)
 #define EBPFMON_CONNECTS_MAX  4096
 #define EBPFMON_SERVED_MAX    16384
+#define EBPFMON_CERTIFICATES_MAX 2048
 #define EBPFMON_NETNS_MANY    0xffffffff /* map "clientNetns": several namespaces had this connection */
 #define EBPFMON_CAUSES_MAX    8192
 #define EBPFMON_NOTIFIES_MAX  8192
@@ -406,6 +407,13 @@ struct ebpfMonServed {
     __u32 begun; /* pvxs: … after the last byte that was there when a thread began to serve it last */
     __u32 pad;
     char  user[EBPFMON_USER_MAX]; /* pvAccess: as access security of the IOC has the client; empty: not known */
+};
+
+/* Map "certificates", by struct ebpfMonPeer: whom a server on pvxs has proved by a certificate. Texts that are longer
+ * are cut; pvxs keeps 62 characters of each. */
+struct ebpfMonCertificate {
+    char account[EBPFMON_HOST_MAX];   /* common name of the certificate */
+    char authority[EBPFMON_HOST_MAX]; /* … and of the root certificate; empty: the server does not know it */
 };
 
 /* Maps "owners" and "endedOwners", by struct ebpfMonPeer with the namespace of the client's socket: a namespace has one

@@ -275,6 +275,7 @@ static void addPutAttributes(ebpfMonJson *j, const ebpfMonPut *put)
     if (ebpfMonPutIsAnonymous(put))
         addOtlpIntegerAttribute(j, "epics.put.gateway_clients", put->gatewayClients);
     ebpfMonOtlpAddTextAttribute(j, "user.name", put->user);
+    ebpfMonOtlpAddTextAttribute(j, "epics.put.authority", put->authority);
     addAddressAttributes(j, "client", put->peer);
     addAddressAttributes(j, "server", put->server);
     ebpfMonOtlpAddTextAttribute(j, "epics.put.published", put->published);

@@ -57,7 +57,8 @@ typedef struct {
 static const memberOfPut members[] = {
     MEMBER(ioc, isChars), MEMBER(pv, isChars), MEMBER(channel, isChars), MEMBER(group, isChars),
     MEMBER(val, isChars), MEMBER(old, isChars), MEMBER(after, isChars), MEMBER(user, isChars),
-    MEMBER(host, isChars), MEMBER(peer, isChars), MEMBER(server, isChars), MEMBER(published, isChars),
+    MEMBER(authority, isChars), MEMBER(host, isChars), MEMBER(peer, isChars), MEMBER(server, isChars),
+    MEMBER(published, isChars),
     MEMBER(gateway, isChars), MEMBER(gatewayServer, isChars), MEMBER(gatewayClients, isInt),
     MEMBER(realUser, isChars), MEMBER(command, isChars), MEMBER(container, isChars), MEMBER(thread, isChars),
     MEMBER(link, isChars), MEMBER(linkIoc, isChars), MEMBER(root, isChars), MEMBER(cause, isChars),
@@ -68,6 +69,7 @@ static const memberOfPut members[] = {
     MEMBER(peerPid, isInt), MEMBER(peerUid, isInt), MEMBER(through, isInt), MEMBER(result, isInt),
     MEMBER(count, isLong), MEMBER(oldCount, isLong), MEMBER(status, isLong), MEMBER(number, isDouble),
     MEMBER(oldNumber, isDouble), MEMBER(converted, isDouble), MEMBER(wrapped, isDouble), MEMBER(hash, isHash),
+    MEMBER(took, isHash),
 };
 
 static void writeText(FILE *file, const char *name, const char *text)

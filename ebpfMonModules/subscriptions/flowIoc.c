@@ -509,7 +509,7 @@ int ebpfMonFlowIocUpdate(ebpfMonFlowIoc *ioc, uint64_t now)
 
 /* Both ends of a connection, as a socket of the server has them. */
 struct flowKey {
-    uint32_t netns, addr, saddr;
+    uint32_t netns, addr, saddr, addr6[4], saddr6[4];
     uint16_t port, sport;
     ebpfMonFlowClient *client;
     pid_t    server;
@@ -529,11 +529,15 @@ void ebpfMonFlowKeysBegin(ebpfMonFlowKeys *keys)
 void ebpfMonFlowKeysAdd(ebpfMonFlowKeys *keys, pid_t server, ebpfMonFlowClient *client)
 {
     const struct ebpfMonPeer *p = &client->key;
+    struct flowKey *key;
 
-    if (!p->sport || ebpfMonIsIPv6(p->addr6) ||
-        ebpfMonArrayGrow(&keys->key, &keys->room, keys->keys + 1, 64, sizeof(*keys->key)))
+    if (!p->sport || ebpfMonArrayGrow(&keys->key, &keys->room, keys->keys + 1, 64, sizeof(*keys->key)))
         return;
-    keys->key[keys->keys++] = (struct flowKey){ p->netns, p->addr, p->saddr, p->port, p->sport, client, server };
+    key = &keys->key[keys->keys++];
+    *key = (struct flowKey){ .netns = p->netns, .addr = p->addr, .saddr = p->saddr, .port = p->port, .sport = p->sport,
+                             .client = client, .server = server };
+    memcpy(key->addr6, p->addr6, sizeof(key->addr6));
+    memcpy(key->saddr6, p->saddr6, sizeof(key->saddr6));
 }
 
 void ebpfMonFlowKeysEnd(ebpfMonFlowKeys *keys)
@@ -542,12 +546,18 @@ void ebpfMonFlowKeysEnd(ebpfMonFlowKeys *keys)
         qsort(keys->key, keys->keys, sizeof(*keys->key), compareKeys);
 }
 
-static ebpfMonFlowClient *findClient(const ebpfMonFlowKeys *keys, uint32_t addr, uint16_t port, uint32_t saddr,
-                                     uint16_t sport)
+/* The client whose server has this socket; or, "isTurned", that has it itself. */
+static ebpfMonFlowClient *findClient(const ebpfMonFlowKeys *keys, const ebpfMonTcpBytes *of, int isTurned)
 {
-    const struct flowKey key = { keys->netns, addr, saddr, port, sport, NULL, 0 };
-    const struct flowKey *found = keys->keys ? bsearch(&key, keys->key, keys->keys, sizeof(key), compareKeys) : NULL;
+    struct flowKey key = { .netns = keys->netns, .addr = isTurned ? of->local : of->remote,
+                           .saddr = isTurned ? of->remote : of->local,
+                           .port = isTurned ? of->localPort : of->remotePort,
+                           .sport = isTurned ? of->remotePort : of->localPort };
+    const struct flowKey *found;
 
+    memcpy(key.addr6, isTurned ? of->local6 : of->remote6, sizeof(key.addr6));
+    memcpy(key.saddr6, isTurned ? of->remote6 : of->local6, sizeof(key.saddr6));
+    found = keys->keys ? bsearch(&key, keys->key, keys->keys, sizeof(key), compareKeys) : NULL;
     return found ? found->client : NULL;
 }
 
@@ -576,11 +586,11 @@ static void noteClientSocket(ebpfMonFlowClient *c, const ebpfMonTcpBytes *bytes,
 static void noteSocket(void *arg, const ebpfMonTcpBytes *bytes)
 {
     const ebpfMonFlowKeys *keys = arg;
-    ebpfMonFlowClient *c = findClient(keys, bytes->remote, bytes->remotePort, bytes->local, bytes->localPort);
+    ebpfMonFlowClient *c = findClient(keys, bytes, 0);
 
     if (c)
         noteServerSocket(c, bytes, keys->now);
-    c = findClient(keys, bytes->local, bytes->localPort, bytes->remote, bytes->remotePort);
+    c = findClient(keys, bytes, 1);
     if (c)
         noteClientSocket(c, bytes, keys->now);
 }

@@ -229,6 +229,7 @@ static void readClient(ebpfMonIocWaits *ioc, uint64_t usrPvt, ebpfMonWaitingPut 
         return;
     }
     readName(ioc, ebpfMonMemPtr(ioc->mem, put->client + b->client.pUserName), user, sizeof(user));
+    ebpfMonTextMarkClaim(user, sizeof(user));
     readName(ioc, ebpfMonMemPtr(ioc->mem, put->client + b->client.pHostName), host, sizeof(host));
     inet_ntop(AF_INET, &peer.addr, addr, sizeof(addr));
     snprintf(put->peer, sizeof(put->peer), "%s:%u", addr, (unsigned)ntohs(peer.port));

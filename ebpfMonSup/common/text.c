@@ -151,6 +151,16 @@ void ebpfMonTextAdd(char *text, size_t size, const char *format, ...)
     va_end(ap);
 }
 
+void ebpfMonTextMarkClaim(char *user, size_t size)
+{
+    char claim[CLEANED_MAX];
+
+    if (strncmp(user, EBPFMON_BY_CERTIFICATE, sizeof(EBPFMON_BY_CERTIFICATE) - 1) != 0)
+        return;
+    snprintf(claim, sizeof(claim), "ca/%s", user);
+    ebpfMonTextCopy(user, size, claim);
+}
+
 int ebpfMonTextIsClean(const char *text)
 {
     size_t left = strlen(text);

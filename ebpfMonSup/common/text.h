@@ -50,6 +50,13 @@ int ebpfMonTextCopySpaces(char *dst, size_t size, const char *src);
 void ebpfMonTextAdd(char *text, size_t size, const char *format, ...)
     __attribute__((__format__(__printf__, 3, 4))); /* without Base: the packets are read without it, too */
 
+/* pvxs calls a user with a certificate so, and then the name (ioc/credentials.cpp). */
+#define EBPFMON_BY_CERTIFICATE "x509/"
+
+/* The name of a user as a client claims it: if it looks like one of a certificate, "ca/" comes before it. That is the
+ * method of claims in pvAccess; servers on pvxs leave it out. */
+void ebpfMonTextMarkClaim(char *user, size_t size);
+
 /* Nonzero: a control character of ASCII (0x00 to 0x1f, 0x7f). */
 static inline int ebpfMonTextIsControl(char c)
 {

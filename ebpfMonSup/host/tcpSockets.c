@@ -274,6 +274,17 @@ typedef struct {
     void *arg;
 } bytesReader;
 
+/* As struct ebpfMonPeer has an address: the IPv4 one, or a number that is made of the IPv6 one. */
+static uint32_t shortenAddress(const struct inet_diag_msg *m, const uint32_t from[4], uint32_t address6[4])
+{
+    memset(address6, 0, 4 * sizeof(*address6));
+    if (m->idiag_family == AF_INET)
+        return from[0];
+    if (!getAddress6(m, from, address6))
+        return from[3];
+    return ebpfMonShortAddress(address6);
+}
+
 static int readConnection(void *arg, const struct inet_diag_msg *msg, size_t bytes)
 {
     const bytesReader *r = arg;
@@ -281,18 +292,21 @@ static int readConnection(void *arg, const struct inet_diag_msg *msg, size_t byt
 
     for (const struct rtattr *a = (const struct rtattr *)(msg + 1); RTA_OK(a, left); a = RTA_NEXT(a, left)) {
         struct tcp_info info = { .tcpi_state = 0 };
+        ebpfMonTcpBytes found;
         size_t size = RTA_PAYLOAD(a);
 
         if (a->rta_type != INET_DIAG_INFO || size < offsetof(struct tcp_info, tcpi_segs_out))
             continue;
         memcpy(&info, RTA_DATA(a), size < sizeof(info) ? size : sizeof(info));
-        r->each(r->arg, &(ebpfMonTcpBytes){ .local = msg->id.idiag_src[0], .remote = msg->id.idiag_dst[0],
-                                            .localPort = msg->id.idiag_sport, .remotePort = msg->id.idiag_dport,
-                                            .sent = info.tcpi_bytes_acked, .received = info.tcpi_bytes_received,
-                                            .unread = msg->idiag_rqueue, .waiting = msg->idiag_wqueue,
-                                            .notSent = info.tcpi_notsent_bytes, .inFlight = info.tcpi_unacked,
-                                            .sentAgo = info.tcpi_last_data_sent, .ackAgo = info.tcpi_last_ack_recv,
-                                            .retransmits = info.tcpi_retransmits + info.tcpi_probes });
+        found = (ebpfMonTcpBytes){
+            .localPort = msg->id.idiag_sport, .remotePort = msg->id.idiag_dport, .sent = info.tcpi_bytes_acked,
+            .received = info.tcpi_bytes_received, .unread = msg->idiag_rqueue, .waiting = msg->idiag_wqueue,
+            .notSent = info.tcpi_notsent_bytes, .inFlight = info.tcpi_unacked, .sentAgo = info.tcpi_last_data_sent,
+            .ackAgo = info.tcpi_last_ack_recv, .retransmits = info.tcpi_retransmits + info.tcpi_probes,
+        };
+        found.local = shortenAddress(msg, msg->id.idiag_src, found.local6);
+        found.remote = shortenAddress(msg, msg->id.idiag_dst, found.remote6);
+        r->each(r->arg, &found);
     }
     return 0;
 }
@@ -300,7 +314,8 @@ static int readConnection(void *arg, const struct inet_diag_msg *msg, size_t byt
 int ebpfMonTcpBytesRead(pid_t pid, void (*each)(void *arg, const ebpfMonTcpBytes *bytes), void *arg)
 {
     static const ebpfMonSockDiagRequest request = {
-        .family = AF_INET, .states = EBPFMON_TCP_STATE(ebpfMonTcpEstablished), .extensions = 1u << (INET_DIAG_INFO - 1)
+        .family = AF_UNSPEC, .states = EBPFMON_TCP_STATE(ebpfMonTcpEstablished),
+        .extensions = 1u << (INET_DIAG_INFO - 1)
     };
     bytesReader r = { .each = each, .arg = arg };
     int file = ebpfMonSockDiagOpen(pid, BYTES_PATIENCE), status;

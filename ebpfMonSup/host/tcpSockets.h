@@ -84,7 +84,8 @@ long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer);
  */
 
 typedef struct {
-    uint32_t local, remote; /* network byte order, the ports too */
+    uint32_t local, remote; /* network byte order, the ports too; these six as in struct ebpfMonPeer */
+    uint32_t local6[4], remote6[4];
     uint16_t localPort, remotePort;
     uint64_t sent;          /* and acknowledged by the other end; since the connection was made */
     uint64_t received;
@@ -96,7 +97,7 @@ typedef struct {
     unsigned retransmits;   /* of the oldest packet, or of the question whether there is room */
 } ebpfMonTcpBytes;
 
-/* Calls "each" for the established IPv4 connections in the network namespace of process "pid", as sock_diag(7) lists
+/* Calls "each" for the established connections in the network namespace of process "pid", as sock_diag(7) lists
  * them. 0; -1: this kernel does not support it, we may not enter, or the kernel did not answer within a second. */
 int ebpfMonTcpBytesRead(pid_t pid, void (*each)(void *arg, const ebpfMonTcpBytes *bytes), void *arg);
 

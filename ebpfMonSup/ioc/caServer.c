@@ -341,6 +341,7 @@ static int addClient(look *l, uint64_t at, const char *head)
         addChannels(l, &chans, at, &client) || addChannels(l, &pending, at, &client) ||
         ebpfMonArrayGrow(&to->client, &l->clientRoom, to->clients + 1u, 16, sizeof(*to->client)))
         return -1;
+    ebpfMonTextMarkClaim(client.user, sizeof(client.user));
     if (to->uses > client.firstUse)
         qsort(&to->use[client.firstUse], to->uses - client.firstUse, sizeof(*to->use), compareSids);
     to->client[to->clients++] = client;

@@ -61,6 +61,8 @@ static void setEntry(ebpfMonLinkTable *table, uint64_t addr, ebpfMonLinkOwner ow
         i = (i + 1) & (table->size - 1);
     if (!table->entry[i].addr)
         table->used++;
+    else if (addr >> 63 && (table->entry[i].owner.rec != owner.rec || table->entry[i].owner.field != owner.field))
+        owner.rec = EBPFMON_SEVERAL_LINKS;
     table->entry[i].addr = addr;
     table->entry[i].owner = owner;
 }

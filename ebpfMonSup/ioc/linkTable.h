@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which link made a put. Every database link has a DBADDR of its own (since 7.0.5 within a dbChannel) and writes by it
- * (dbDbPutValue, dbDbLink.c). So the address of this DBADDR identifies the link.
+ * (dbDbPutValue, dbDbLink.c). So the address of this DBADDR identifies the link. A link of pvAccess has none: the
+ * number of its PV (ebpfMonPvaLinkKey) takes the place of the address, and several links can have one PV.
  *
  * swait and sscan have no such links: they have texts with the names of PVs, to which a thread of the IOC writes for
  * all of them (recDynLink.c of the modules calc and sscan). These are found by the field that they name, and may be
@@ -18,6 +19,8 @@ typedef struct {
     uint32_t rec;   /* index of the record in its catalogue */
     uint32_t field; /* … of the link field */
 } ebpfMonLinkOwner;
+
+#define EBPFMON_SEVERAL_LINKS UINT32_MAX /* as "rec": which of several links it is, is not known */
 
 typedef struct ebpfMonLinkTable ebpfMonLinkTable;
 

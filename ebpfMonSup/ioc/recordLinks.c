@@ -6,6 +6,7 @@
 
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
+#include "ioc/pvaLink.h"
 #include "ioc/recordLinks.h"
 
 /* --- scan lists --- */
@@ -198,18 +199,31 @@ static void readNames(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMo
     }
 }
 
+/* An output link of pvAccess is noted by its PV: who puts to that PV from this process is this link. */
+static void notePvaLink(ebpfMonMem *mem, const ebpfMonLink *link, ebpfMonLinkOwner owner, ebpfMonRecordLinks *links)
+{
+    char text[EBPFMON_PVA_LINK_TEXT];
+    ebpfMonPvaLink pva;
+
+    if (ebpfMonMemStr(mem, link->value, text, sizeof(text)) >= 0 && ebpfMonPvaLinkParse(text, &pva) == 0)
+        ebpfMonLinkTableAdd(links->table, ebpfMonPvaLinkKey(pva.pv), owner);
+}
+
 /* 1: the record that this link leads to is processed, and *to is its index; else 0. dbDbLink.c processes the target of
  * a forward link, of a link with PP, and of an output link that writes to PROC, while it holds the lock. Whether the
  * target is passive does not matter here: SCAN can change, and the snapshot sees which record did not process. */
 static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonField *f, const ebpfMonRecord *rec,
                     ebpfMonRecordLinks *links, uint32_t *to)
 {
+    const ebpfMonLinkOwner owner = { .rec = (uint32_t)(rec - cat->rec), .field = (uint32_t)(f - cat->field) };
     const ebpfMonField *target;
     ebpfMonLinkEnd end;
     ebpfMonLink link;
 
     if (ebpfMonLinkRead(mem, cat->base, rec->addr + f->offset, &link))
         return 0;
+    if (f->type == ebpfMonDbfOutlink && ebpfMonPvaLinkIsJson(&link))
+        notePvaLink(mem, &link, owner, links);
     if (link.type < EBPFMON_LINK_CONSTANT || link.type > EBPFMON_LINK_LAST) {
         links->odd++;
         return 0;
@@ -223,8 +237,7 @@ static int readLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonF
         return 0;
     }
     if (f->type == ebpfMonDbfOutlink)
-        ebpfMonLinkTableAdd(links->table, end.addrAt, (ebpfMonLinkOwner){
-            .rec = (uint32_t)(rec - cat->rec), .field = (uint32_t)(f - cat->field) });
+        ebpfMonLinkTableAdd(links->table, end.addrAt, owner);
     if (f->type != ebpfMonDbfFwdlink && !(link.pvlMask & EBPFMON_PVL_PP)) {
         if (f->type != ebpfMonDbfOutlink)
             return 0;

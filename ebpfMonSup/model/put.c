@@ -73,19 +73,31 @@ void ebpfMonPutClean(ebpfMonPut *put)
     static const struct {
         size_t at, size;
     } texts[] = {
-        TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(realUser),
-        TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc), TEXT(root), TEXT(cause), TEXT(who),
-        TEXT(origin), TEXT(message), TEXT(rule), TEXT(group), TEXT(gateway),
+        TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(authority), TEXT(host),
+        TEXT(realUser), TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc), TEXT(root),
+        TEXT(cause), TEXT(who), TEXT(origin), TEXT(message), TEXT(rule), TEXT(group), TEXT(gateway),
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         ebpfMonTextClean((char *)put + texts[i].at, texts[i].size);
 }
 
+/* "became 10"; of a call "returned 10 in 1.25 ms"; "": there is nothing to say. */
+static void formatAfter(const ebpfMonPut *put, char *buf, size_t size)
+{
+    buf[0] = 0;
+    if (put->took)
+        snprintf(buf, size, "%s%s%sin %.3g ms", put->after[0] ? "returned " : "", put->after, put->after[0] ? " " : "",
+                 (double)put->took / 1e6);
+    else if (put->after[0])
+        snprintf(buf, size, "became %s", put->after);
+}
+
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
 {
     char when[40];
     char result[128] = "";
+    char after[sizeof(put->after) + 40];
     char line[2 * EBPFMON_LINE_SIZE]; /* has room for all parts at their greatest length */
     const char *old = put->old[0] || put->hasOld ? put->old : "?";
 
@@ -123,8 +135,9 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
     }
     if (put->isPartly)
         strcat(result, ", and made other members");
+    formatAfter(put, after, sizeof(after));
     snprintf(line, sizeof(line), "%s %s %s -> %s%s%s%s%s%s%s%s%s%s", when, put->pv, old, put->val,
-             put->after[0] ? " (became " : "", put->after, put->after[0] ? ")" : "",
+             after[0] ? " (" : "", after, after[0] ? ")" : "",
              put->who[0] ? " by " : "", put->who,
              put->origin[0] ? " (" : "", put->origin, put->origin[0] ? ")" : "", result);
     ebpfMonTextCopy(buf, size, line);
@@ -138,7 +151,7 @@ size_t ebpfMonPutOutcome(const ebpfMonPut *put, char *buf, size_t size)
     switch (put->result) {
     case ebpfMonPutOk:
     case ebpfMonPutSent:
-        snprintf(text, sizeof(text), "%s%s", put->after[0] ? "became " : "", put->after);
+        formatAfter(put, text, sizeof(text));
         break;
     case ebpfMonPutFailed:
         errSymLookup(put->status, why, sizeof(why));

@@ -82,6 +82,8 @@ typedef struct {
     char     val[EBPFMON_TEXT_SIZE];   /* the value that was sent */
     char     old[EBPFMON_TEXT_SIZE];   /* the value before; empty if it is not known: see hasOld */
     char     after[EBPFMON_TEXT_SIZE]; /* the value that the field has afterwards, if it differs from val; else empty */
+    uint64_t took;        /* ns until a call (RPC) of pvAccess was answered; then "after" is what it returned. 0: it is
+                           * no call, or not known */
     int      hasOld;
     int      isNumber;    /* nonzero: val is one number, and "number" has it */
     int      oldIsNumber;
@@ -97,7 +99,9 @@ typedef struct {
     long     count;       /* elements that were sent */
     long     oldCount;    /* elements before; -1: not known */
     uint64_t hash;        /* FNV-1a of all elements that were sent; 0: not calculated */
-    char     user[40];    /* as the client claims; the real user, if a local client claims none */
+    char     user[40];    /* as the client claims; the real user, if a local client claims none; "x509/NAME": the name
+                           * in its certificate, which the server has proved (a claim like that: "ca/x509/NAME") */
+    char     authority[64]; /* of such a user: the name of the root certificate; empty: not known */
     char     host[64];    /* as the client claims; else its address */
     char     peer[EBPFMON_PEER_SIZE];   /* real address:port of the client; empty: there is no client */
     char     server[EBPFMON_PEER_SIZE]; /* address:port of the server; empty: not known */
@@ -164,6 +168,12 @@ void ebpfMonPutGetAddress(const ebpfMonPut *put, char *buf, size_t size);
 /* Length of the record's name, with which the name of a channel or PV begins. It ends at the first "." as in Base
  * (dbFindRecordPart, dbStaticLib.c): modifiers and filters come behind the ".", and names may have "{" and "[". */
 size_t ebpfMonPutGetRecordLength(const char *name);
+
+/* Nonzero: the server has proved the user by a certificate. */
+static inline int ebpfMonPutIsCertified(const ebpfMonPut *put)
+{
+    return strncmp(put->user, EBPFMON_BY_CERTIFICATE, sizeof(EBPFMON_BY_CERTIFICATE) - 1) == 0;
+}
 
 /* Nonzero: code of the IOC made it. A client's put may have caused it, but it has no message of its own. */
 static inline int ebpfMonPutIsInner(const ebpfMonPut *put)

@@ -294,7 +294,8 @@ static int makePut(ebpfMonMonitor *m)
 {
     const ebpfMonPutRoomUses uses = {
         .targets = m->targets, .losses = &m->losses, .audits = m->audits, .packetServers = m->packetServers,
-        .findOwner = ebpfMonKernelGetOwner, .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
+        .findOwner = ebpfMonKernelGetOwner, .findCertificate = ebpfMonKernelGetCertificate,
+        .canJoin = ebpfMonFeature.recvLength, .watchSelf = m->settings.watchSelf,
         .iocPuts = { .finished = onIocPut, .linkWritten = onLinkWritten, .linkChanged = onLinkChanged,
                      .countLost = countLost, .missedReceive = ebpfMonKernelMissedReceive, .arg = m },
         .packets = { .getFilter = getFilter, .countLost = countLost, .findClient = findClient,

@@ -73,6 +73,11 @@ int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFi
            (!seq || ((int32_t)(*seq - served.upTo) < 0 && (!first || (int32_t)(*seq - served.first.seq[0]) >= 0)));
 }
 
+int ebpfMonKernelGetCertificate(const struct ebpfMonPeer *peer, struct ebpfMonCertificate *certificate)
+{
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.certificates), peer, certificate) == 0;
+}
+
 int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, struct ebpfMonServed *served)
 {
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, served) == 0;

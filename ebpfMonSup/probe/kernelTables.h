@@ -31,6 +31,8 @@ int ebpfMonKernelMayMissAccepted(void);
 /* Nonzero: a watched IOC has received data of this connection. "first": also the first sequence numbers agree (NULL:
  * they are not known). "seq": the data reach beyond this number (NULL: any data). */
 int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, const uint32_t *seq);
+/* Nonzero: a watched IOC has proved by a certificate who the client of this connection is. */
+int ebpfMonKernelGetCertificate(const struct ebpfMonPeer *peer, struct ebpfMonCertificate *certificate);
 /* Nonzero: a server of this host had received data of this connection, which has ended, from a client that
  * ebpfMonKernelGetOwned does not know in the same namespace. */
 int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, struct ebpfMonServed *served);

@@ -585,7 +585,7 @@ ebpfMonIocPuts *ebpfMonIocPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *cl
     puts->losses = losses;
     puts->audits = audits;
     puts->sinks = *sinks;
-    puts->writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
+    puts->writers = ebpfMonPutWritersNew(targets, clients, linkWrites, threadPuts);
     puts->pending = ebpfMonPendingPutsNew(targets, join, clients, linkWrites, sinks->missedReceive, sinks->finished,
                                           sinks->arg);
     puts->numbers = ebpfMonPutNumbersNew(sinks->countLost, sinks->arg);

@@ -367,6 +367,8 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
 
         snprintf(text, sizeof(text), "call %s", (const char *)p->data);
         ebpfMonTextCopy(put->val, sizeof(put->val), text);
+        ebpfMonTextCopy(put->after, sizeof(put->after), p->returned);
+        put->took = p->took;
         put->isText = 1;
     } else if (p->pva) {
         ebpfMonTextCopy(put->val, sizeof(put->val), (const char *)p->data);

@@ -53,6 +53,8 @@ typedef struct ebpfMonPacketPut {
     char     user[40], host[64];
     char     channel[128];
     char     message[64];
+    char     returned[128]; /* what a call has returned; "": nothing, or it is not known */
+    uint64_t took;        /* ns; of a call, until its reply; 0: not known */
     struct ebpfMonPeer peer;
     struct ebpfMonPeer outer; /* of which that connection is a translation (packetEvents.h); port 0: of none */
     struct ebpfMonFirst first;

@@ -307,12 +307,14 @@ typedef struct {
     struct ebpfMonOwner owner;
     char user[EBPFMON_USER_MAX], host[EBPFMON_HOST_MAX]; /* as claimed */
     int  isComplete; /* the user's name is known */
+    struct ebpfMonCertificate certificate; /* account "": none is known */
     ebpfMonPutClient client;
 } clientConnection;
 
 struct ebpfMonPutClients {
     ebpfMonUserNames   *users;     /* the caller's */
     ebpfMonOwnerFinder  findOwner;
+    ebpfMonCertificateFinder findCertificate;
     epicsMutexId        lock;      /* guards "process" */
     clientProcess       process[PROCESSES];
     /* event thread only */
@@ -320,7 +322,8 @@ struct ebpfMonPutClients {
     clientConnection    connection[CONNECTIONS];
 };
 
-ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFinder findOwner)
+ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFinder findOwner,
+                                        ebpfMonCertificateFinder findCertificate)
 {
     ebpfMonPutClients *clients = calloc(1, sizeof(*clients));
 
@@ -328,6 +331,7 @@ ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFin
         return NULL;
     clients->users = users;
     clients->findOwner = findOwner;
+    clients->findCertificate = findCertificate;
     clients->ports = newServerPorts();
     if (!clients->ports) {
         free(clients);
@@ -371,7 +375,7 @@ static void findProcess(ebpfMonPutClients *clients, const struct ebpfMonOwner *o
     epicsMutexUnlock(clients->lock);
 }
 
-/* Nonzero: all is known of it. 0: its user's name comes later. */
+/* "user": as it is shown. Nonzero: all is known of it. 0: its user's name comes later. */
 static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner,
                       const char *user, const char *host, ebpfMonPutClient *client)
 {
@@ -405,9 +409,12 @@ void ebpfMonPutClientsFind(ebpfMonPutClients *clients, const struct ebpfMonPeer 
                            ebpfMonPutClient *client)
 {
     struct ebpfMonOwner owner = { .pid = 0 };
+    char claimed[sizeof(client->user)];
 
+    ebpfMonTextCopy(claimed, sizeof(claimed), user);
+    ebpfMonTextMarkClaim(claimed, sizeof(claimed));
     clients->findOwner(peer, first, &owner);
-    makeClient(clients, peer, &owner, user, host, client);
+    makeClient(clients, peer, &owner, claimed, host, client);
 }
 
 void ebpfMonPutClientsFindOuter(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer,
@@ -417,6 +424,42 @@ void ebpfMonPutClientsFindOuter(ebpfMonPutClients *clients, const struct ebpfMon
     ebpfMonPutClientsFind(clients, outer, first, user, host, client);
     memcpy(client->published, client->server, sizeof(client->published));
     ebpfMonPeerTextEnd(peer->saddr, peer->saddr6, peer->sport, client->server, sizeof(client->server));
+}
+
+static int isCertificate(const char *user)
+{
+    return strncmp(user, EBPFMON_BY_CERTIFICATE, sizeof(EBPFMON_BY_CERTIFICATE) - 1) == 0;
+}
+
+/* Access security tells the name in a certificate, perhaps cut; the server's credentials have all of it, and who
+ * vouches for it. */
+static void findCertificate(ebpfMonPutClients *clients, clientConnection *c)
+{
+    const char *cut = c->user + sizeof(EBPFMON_BY_CERTIFICATE) - 1;
+    struct ebpfMonCertificate certificate = { .account = "" };
+
+    if (clients->findCertificate(&c->peer, &certificate) &&
+        strncmp(certificate.account, cut, strlen(cut)) != 0)
+        memset(&certificate, 0, sizeof(certificate)); /* of an earlier connection */
+    if (memcmp(&certificate, &c->certificate, sizeof(certificate)) == 0)
+        return;
+    c->certificate = certificate;
+    c->isComplete = 0;
+}
+
+/* The user of a connection, as we show it: cut if there is no room. */
+static void formatUser(const clientConnection *c, int isCA, char *user, size_t size)
+{
+    char full[sizeof(EBPFMON_BY_CERTIFICATE) + sizeof(c->certificate.account)];
+
+    snprintf(full, sizeof(full), "%s", c->user);
+    if (isCA)
+        ebpfMonTextMarkClaim(full, sizeof(full));
+    else if (c->certificate.account[0])
+        snprintf(full, sizeof(full), EBPFMON_BY_CERTIFICATE "%s", c->certificate.account);
+    else if (isCertificate(full) && strlen(full) == sizeof(c->user) - 1) /* it may be cut */
+        strcat(full, "...");
+    ebpfMonTextCopy(user, size, full);
 }
 
 int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head,
@@ -434,10 +477,18 @@ int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfM
         c->owner = who->owner;
         snprintf(c->user, sizeof(c->user), "%.*s", EBPFMON_USER_MAX - 1, who->user);
         snprintf(c->host, sizeof(c->host), "%.*s", EBPFMON_HOST_MAX - 1, who->host);
+        memset(&c->certificate, 0, sizeof(c->certificate));
         c->isComplete = 0;
     }
-    if (!c->isComplete)
-        c->isComplete = makeClient(clients, &c->peer, &c->owner, c->user, c->host, &c->client);
+    if (!who->isCA && isCertificate(c->user))
+        findCertificate(clients, c);
+    if (!c->isComplete) {
+        char user[sizeof(c->client.user)];
+
+        formatUser(c, who->isCA, user, sizeof(user));
+        c->isComplete = makeClient(clients, &c->peer, &c->owner, user, c->host, &c->client);
+        ebpfMonTextCopy(c->client.authority, sizeof(c->client.authority), c->certificate.authority);
+    }
     *client = c->client;
     client->isUnsure = who->isShared;
     return 1;
@@ -449,6 +500,7 @@ void ebpfMonPutClientSet(const ebpfMonPutClient *client, ebpfMonPut *put)
     memcpy(put->server, client->server, sizeof(put->server));
     memcpy(put->published, client->published, sizeof(put->published));
     memcpy(put->user, client->user, sizeof(put->user));
+    memcpy(put->authority, client->authority, sizeof(put->authority));
     memcpy(put->host, client->host, sizeof(put->host));
     memcpy(put->realUser, client->realUser, sizeof(put->realUser));
     memcpy(put->command, client->command, sizeof(put->command));

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "model/put.h"
 
 /* --- names of users ---
@@ -51,7 +51,7 @@ typedef struct ebpfMonPutClients ebpfMonPutClients;
 /* Members are as those of the same name in ebpfMonPut. */
 typedef struct {
     char     peer[EBPFMON_PEER_SIZE], server[EBPFMON_PEER_SIZE], published[EBPFMON_PEER_SIZE];
-    char     user[40], host[64];
+    char     user[40], authority[64], host[64];
     char     realUser[40];
     char     command[64], container[64];
     int      isUnsure;
@@ -62,8 +62,12 @@ typedef struct {
 typedef uint32_t (*ebpfMonOwnerFinder)(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                        struct ebpfMonOwner *owner);
 
+/* By which certificate a watched IOC knows the client of a connection: ebpfMonKernelGetCertificate. Event thread. */
+typedef int (*ebpfMonCertificateFinder)(const struct ebpfMonPeer *peer, struct ebpfMonCertificate *certificate);
+
 /* The user names stay the caller's. NULL without memory. */
-ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFinder findOwner);
+ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFinder findOwner,
+                                        ebpfMonCertificateFinder findCertificate);
 void ebpfMonPutClientsFree(ebpfMonPutClients *clients);
 
 /* The client of a connection. "first": NULL: not known; then the process of a client in another namespace than the

@@ -774,6 +774,7 @@ static void fillPacketPut(ebpfMonPacketPut *p, const ebpfMonWireEvent *ev, const
     p->first = ev->first;
     p->old = *old;
     ebpfMonTextCopy(p->user, sizeof(p->user), ev->user);
+    ebpfMonTextMarkClaim(p->user, sizeof(p->user));
     ebpfMonTextCopy(p->host, sizeof(p->host), ev->host);
     ebpfMonTextCopy(p->channel, sizeof(p->channel), ev->name);
     memcpy(p->data, data, have);
@@ -855,6 +856,10 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebp
         p->denied = !!ev->denied;
         p->status = ev->status;
         ebpfMonTextCopy(p->message, sizeof(p->message), ev->message ? ev->message : "");
+        if (p->isCall) {
+            ebpfMonTextCopy(p->returned, sizeof(p->returned), ev->text ? ev->text : "");
+            p->took = ev->time > p->time ? ev->time - p->time : 0;
+        }
         *old = p->old;
     }
     found = p && !p->isCall;

@@ -429,7 +429,7 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
     room->heldPut = uses->heldPut;
     room->arg = uses->arg;
     room->users = ebpfMonUserNamesNew(ebpfMonProcUser, USER_NAME_DEADLINE);
-    room->clients = ebpfMonPutClientsNew(room->users, uses->findOwner);
+    room->clients = ebpfMonPutClientsNew(room->users, uses->findOwner, uses->findCertificate);
     room->linkWrites = ebpfMonLinkWritesNew();
     room->join = ebpfMonPutJoinNew(uses->targets);
     if (room->join)

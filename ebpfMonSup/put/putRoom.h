@@ -59,6 +59,7 @@ typedef struct {
     ebpfMonAudits      *audits;
     ebpfMonPacketServers *packetServers;
     ebpfMonOwnerFinder  findOwner;
+    ebpfMonCertificateFinder findCertificate;
     int                 canJoin;   /* as ebpfMonPacketEventsNew has it */
     int                 watchSelf;
     ebpfMonIocPutSinks  iocPuts;

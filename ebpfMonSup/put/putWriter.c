@@ -7,6 +7,7 @@
 #include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
+#include "ioc/pvaLink.h"
 #include "ioc/recordLinks.h"
 #include "model/put.h"
 #include "put/putWriter.h"
@@ -27,25 +28,44 @@ void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, siz
         ebpfMonValueTextFormat(t, f, precord, &v, buf, size);
 }
 
-/* The record has CP links or has none; which of several it was is not known. "none": the text if it has none. */
-static void describeCpLink(ebpfMonTarget *t, uint64_t precord, const char *none, char *buf, size_t size)
+/* Nonzero: it is a CP link, and "name" gets its PV if that can be read. */
+static int readCpLink(ebpfMonTarget *t, const ebpfMonLink *link, int isPva, char *name, size_t size)
+{
+    char text[EBPFMON_PVA_LINK_TEXT];
+    ebpfMonPvaLink pva;
+
+    if (isPva) {
+        if (!ebpfMonPvaLinkIsJson(link) ||
+            ebpfMonLateReadsGetText(t->eventThread.reads, t->pid, link->value, text, sizeof(text)) ||
+            ebpfMonPvaLinkParse(text, &pva) || !pva.isCp)
+            return 0;
+        ebpfMonTextCopy(name, size, pva.pv);
+        return 1;
+    }
+    if (link->type != EBPFMON_LINK_CA || !(link->pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)))
+        return 0;
+    if (ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link->pvname, name, size) == 0)
+        name[size - 1] = 0;
+    ebpfMonTextClean(name, size);
+    return 1;
+}
+
+/* The record has CP links (of pvAccess, or of CA) or has none; which of several it was is not known. "none": the text
+ * if it has none. */
+static void describeCpLink(ebpfMonTarget *t, uint64_t precord, int isPva, const char *none, char *buf, size_t size)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
     const ebpfMonRecType *rt = index >= 0 ? &t->cat->rtype[t->cat->rec[index].rtype] : NULL;
-    char name[EBPFMON_NAME_SIZE + 8] = "";
+    char name[EBPFMON_NAME_SIZE + 8] = "", other[sizeof(name)];
     unsigned n = 0;
 
     for (uint32_t i = 0; rt && i < rt->fieldCount; i++) {
         const ebpfMonField *f = &t->cat->field[rt->firstField + i];
         ebpfMonLink link;
 
-        if (f->type != ebpfMonDbfInlink ||
-            ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, precord + f->offset, &link) ||
-            link.type != EBPFMON_LINK_CA || !(link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)))
-            continue;
-        if (n++ == 0 && ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, sizeof(name)) == 0)
-            name[sizeof(name) - 1] = 0;
-        ebpfMonTextClean(name, sizeof(name));
+        if (f->type == ebpfMonDbfInlink &&
+            ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, precord + f->offset, &link) == 0)
+            n += (unsigned)readCpLink(t, &link, isPva, n ? other : name, sizeof(name));
     }
     if (n == 1)
         snprintf(buf, size, "CP link from %s", name[0] ? name : "?");
@@ -57,7 +77,7 @@ static void describeCpLink(ebpfMonTarget *t, uint64_t precord, const char *none,
 
 void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, uint64_t root, char *buf, size_t size)
 {
-    char scan[40];
+    char scan[40], thread[24];
 
     if (strncmp(comm, "scan-", 5) == 0) {
         snprintf(buf, size, "scan %.10s second", comm + 5);
@@ -69,9 +89,12 @@ void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, ui
             snprintf(buf, size, "callback in %.15s", comm);
     } else if (strcmp(comm, "scanOnce") == 0) {
         /* a CP link (dbCa.c before 7.0.10), or a put that found the record busy (RPRO, dbAccess.c) */
-        describeCpLink(t, root, "queued once", buf, size);
+        describeCpLink(t, root, 0, "queued once", buf, size);
     } else if (strcmp(comm, "dbCaLink") == 0) {
-        describeCpLink(t, root, "thread dbCaLink", buf, size);
+        describeCpLink(t, root, 0, "thread dbCaLink", buf, size);
+    } else if (strncmp(comm, "PVAL", 4) == 0 || strcmp(comm, "pvxlink") == 0) { /* pvalink_channel.cpp of both QSRVs */
+        snprintf(thread, sizeof(thread), "thread %.15s", comm);
+        describeCpLink(t, root, 1, thread, buf, size);
     } else if (isMain) {
         snprintf(buf, size, "%s", t->running ? "shell" : "start-up");
     } else {
@@ -322,14 +345,15 @@ int ebpfMonRecentLinksFind(ebpfMonRecentLinks *recent, ebpfMonTarget *t, uint64_
 #define NAMES 16 /* records that may have made a put; if there are more, none is named */
 
 struct ebpfMonPutWriters {
-    ebpfMonPutClients       *clients;    /* these three are the caller's */
+    ebpfMonTargets          *targets;    /* these four are the caller's */
+    ebpfMonPutClients       *clients;
     ebpfMonLinkWrites       *linkWrites;
     const ebpfMonThreadPuts *threadPuts;
     ebpfMonRecentLinks      *recentLinks;
 };
 
-ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites,
-                                        const ebpfMonThreadPuts *threadPuts)
+ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
+                                        ebpfMonLinkWrites *linkWrites, const ebpfMonThreadPuts *threadPuts)
 {
     ebpfMonPutWriters *writers = calloc(1, sizeof(*writers));
 
@@ -340,6 +364,7 @@ ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonPutClients *clients, ebpfMonLinkW
         free(writers);
         return NULL;
     }
+    writers->targets = targets;
     writers->clients = clients;
     writers->linkWrites = linkWrites;
     writers->threadPuts = threadPuts;
@@ -381,6 +406,42 @@ static void findCaLink(ebpfMonPutWriters *writers, const struct ebpfMonPutEvent 
 
     ebpfMonTextCopyBytes(channel, sizeof(channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
     ebpfMonLinkWritesSetWriter(writers->linkWrites, pid, channel, ev->head.ktime, put);
+}
+
+/* Nonzero: the link leads to this PV now. */
+static int isPvaLinkTo(ebpfMonTarget *t, ebpfMonLinkOwner owner, ebpfMonLateReads *reads, const char *pv)
+{
+    uint64_t at = t->cat->rec[owner.rec].addr + t->cat->field[owner.field].offset;
+    char text[EBPFMON_PVA_LINK_TEXT];
+    ebpfMonPvaLink pva;
+    ebpfMonLink link;
+
+    return ebpfMonLinkReadLate(reads, t->pid, t->cat->base, at, &link) == 0 && ebpfMonPvaLinkIsJson(&link) &&
+           ebpfMonLateReadsGetText(reads, t->pid, link.value, text, sizeof(text)) == 0 &&
+           ebpfMonPvaLinkParse(text, &pva) == 0 && strcmp(pva.pv, pv) == 0;
+}
+
+/* The same over pvAccess. No probe sees such a link write: it is known by its PV, if no other link of the IOC has the
+ * same. */
+static void findPvaLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, uint32_t pid,
+                        ebpfMonPut *put)
+{
+    ebpfMonTarget *from = ebpfMonTargetsFindByPid(writers->targets, (pid_t)pid);
+    char channel[EBPFMON_CHANNEL_MAX];
+    ebpfMonLinkOwner owner;
+
+    ebpfMonTextCopyBytes(channel, sizeof(channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
+    if (!from || !from->cat ||
+        ebpfMonLinkTableFind(from->cat->links, ebpfMonPvaLinkKey(channel[0] ? channel : put->pv), &owner))
+        return;
+    if (owner.rec == EBPFMON_SEVERAL_LINKS) {
+        snprintf(put->cause, sizeof(put->cause), "one of several PVA links of %s", from->name);
+    } else if (owner.rec < from->cat->count &&
+               isPvaLinkTo(from, owner, t->eventThread.reads, channel[0] ? channel : put->pv)) {
+        snprintf(put->link, sizeof(put->link), "%s.%.6s", ebpfMonCatalogueName(from->cat, owner.rec),
+                 from->cat->field[owner.field].name);
+        snprintf(put->linkIoc, sizeof(put->linkIoc), "%s", from->name);
+    }
 }
 
 static void setLink(const ebpfMonTarget *t, ebpfMonLinkOwner owner, ebpfMonPut *put)
@@ -558,8 +619,12 @@ static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct 
     }
     if (byClient) {
         put->through = ev->who.isCA ? ebpfMonByCa : ebpfMonByPva;
-        if (put->peerPid && (!ev->root || ev->root == ev->precord))
+        if (!put->peerPid || (ev->root && ev->root != ev->precord))
+            return 1;
+        if (ev->who.isCA)
             findCaLink(writers, ev, put->peerPid, put);
+        else
+            findPvaLink(writers, t, ev, put->peerPid, put);
         return 1;
     }
     if (!t->running && isMainThread(&ev->head)) {

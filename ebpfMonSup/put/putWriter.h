@@ -85,8 +85,8 @@ typedef struct {
 } ebpfMonPutEventClients;
 
 /* What it is made with stays the caller's. NULL without memory. */
-ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites,
-                                        const ebpfMonThreadPuts *threadPuts);
+ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
+                                        ebpfMonLinkWrites *linkWrites, const ebpfMonThreadPuts *threadPuts);
 void ebpfMonPutWritersFree(ebpfMonPutWriters *writers);
 
 /* "cause": who began the asynchronous processing that this put completes; NULL: none. No lock may be held. */

@@ -50,12 +50,15 @@ static void makeWho(ebpfMonPut *put)
 
 static void makeOrigin(ebpfMonPut *put)
 {
-    char reason[360] = "";
+    char reason[400] = "";
     int n = 0;
 
+    if (put->authority[0])
+        n = snprintf(reason, sizeof(reason), ", issuer %s", put->authority);
     if (put->link[0])
-        n = snprintf(reason, sizeof(reason), ", %s %s%s%s", ebpfMonThroughName(put->through), put->link,
-                     put->linkIoc[0] ? " of " : "", put->linkIoc);
+        n += snprintf(reason + n, sizeof(reason) - (size_t)n, ", %s %s%s%s",
+                      put->through == ebpfMonByPva ? "PVA link" : ebpfMonThroughName(put->through), put->link,
+                      put->linkIoc[0] ? " of " : "", put->linkIoc);
     if (put->published[0] && n < (int)sizeof(reason))
         n += snprintf(reason + n, sizeof(reason) - (size_t)n, ", to %s", put->published);
     if (put->group[0] && n < (int)sizeof(reason))

@@ -161,6 +161,7 @@ static const ebpfMonRulesKey ruleKeys[] = {
     {"origins",   isOrigins, RULE(origins)},
     {"users",     isNamesOrNone, RULE(users)},
     {"realUsers", isNamesOrNone, RULE(realUsers)},
+    {"authorities", isNamesOrNone, RULE(authorities)},
     {"verified",  isBool,    RULE(verified)},
     {"hosts",     isNamesOrNone, RULE(hosts)},
     {"times",     isTimes,   RULE(times)},
@@ -437,7 +438,8 @@ static int onKey(void *context, const unsigned char *string, size_t length)
         return findKey(p, fileKeys, KEYS(fileKeys), &p->fileSeen, text, length, "the file", "default, rules");
     case inRule:
         return findKey(p, ruleKeys, KEYS(ruleKeys), &p->ruleSeen, text, length, "a rule",
-                       "name, pv, iocs, allow, origins, users, realUsers, verified, hosts, times, min, max, text");
+                       "name, pv, iocs, allow, origins, users, realUsers, authorities, verified, hosts, times, "
+                       "min, max, text");
     default:
         return findKey(p, timeKeys, KEYS(timeKeys), &p->timeSeen, text, length, "a window of \"times\"",
                        "days, from, to");
@@ -880,7 +882,8 @@ static void explainName(const char *what, const char *user, char *why, size_t si
 /* Nonzero: the rule is about who makes the put. A client that may not be the author proves nothing. */
 static int asksForAuthor(const ebpfMonPutRule *rule)
 {
-    return rule->users.count || rule->realUsers.count || rule->hosts.count || rule->verified;
+    return rule->users.count || rule->realUsers.count || rule->authorities.count || rule->hosts.count ||
+           rule->verified;
 }
 
 /* Nonzero: the put breaks the rule, and "why" says how. */
@@ -902,7 +905,10 @@ static int isBroken(const ebpfMonRuleSet *set, const ebpfMonPutRule *rule, const
         explainName("user", put->user, why, size);
     } else if (rule->realUsers.count && !isInList(set, &rule->realUsers, put->realUser)) {
         explainName("real user", put->realUser, why, size);
-    } else if (rule->verified && put->user[0] && put->realUser[0] && strcmp(put->user, put->realUser) != 0) {
+    } else if (rule->authorities.count && !isInList(set, &rule->authorities, put->authority)) {
+        explainName("authority", put->authority, why, size);
+    } else if (rule->verified && !ebpfMonPutIsCertified(put) && put->user[0] && put->realUser[0] &&
+               strcmp(put->user, put->realUser) != 0) {
         snprintf(why, size, "\"%.20s\" claims to be \"%.20s\"", put->realUser, put->user);
     } else if (rule->hosts.count && !isInHosts(set, rule, put)) {
         explainName("host", put->host, why, size);

@@ -45,7 +45,7 @@ typedef struct {
     int      hasMin, hasMax;
     double   min, max;
     unsigned origins; /* one bit for each ebpfMonThrough that is allowed; 0: all are */
-    ebpfMonRuleList pv, iocs, users, realUsers, hosts, text; /* elements of "glob" */
+    ebpfMonRuleList pv, iocs, users, realUsers, authorities, hosts, text; /* elements of "glob" */
     ebpfMonRuleList times;
     uint64_t judged, bad; /* the puts on which it decided, and how many of them were unexpected */
 } ebpfMonPutRule;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/clock.h"
@@ -482,6 +483,7 @@ static void lookClientTable(ebpfMonClientTable *table, void (*sign)(void *arg), 
 /* Publishes the clients that have a channel which matches the patterns. Clients with most channels come first. */
 
 #define ELEMENT 40 /* bytes of an element of a waveform of texts: MAX_STRING_SIZE of Base */
+#define CUT_USER 6 /* … of which a user's name has so many at least */
 
 /* Returns a row for a client. If all rows are taken, the row of the client with the fewest channels, if it has fewer
  * than "channels"; else NULL. */
@@ -499,16 +501,20 @@ static ebpfMonClientRow *findRowPlace(ebpfMonClientValues *values, unsigned chan
 }
 
 /* Writes user@address:port. A long name of a user is cut so that the address, which it cannot choose, is still in an
- * element of a waveform of texts. */
-static void nameClient(const char *claimed, uint32_t address, uint16_t port, const char *protocol, char *text,
+ * element of a waveform of texts; only an IPv6 address that is too long itself is cut. */
+static void nameClient(const char *claimed, const struct ebpfMonPeer *peer, const char *protocol, char *text,
                        size_t size)
 {
-    char addr[INET_ADDRSTRLEN] = "?", from[INET_ADDRSTRLEN + sizeof("@:65535 PVA")], user[ELEMENT];
+    char end[EBPFMON_PEERTEXT_SIZE + sizeof("[]:65535")], from[sizeof(end) + sizeof("@ PVA")], user[ELEMENT];
+    char all[sizeof(user) + sizeof(from)];
+    size_t room;
 
-    inet_ntop(AF_INET, &address, addr, sizeof(addr));
-    snprintf(from, sizeof(from), "@%s:%u%s", addr, (unsigned)ntohs(port), protocol);
-    ebpfMonTextCopy(user, sizeof(user) - strlen(from), claimed);
-    snprintf(text, size, "%s%s", user, from);
+    ebpfMonPeerTextEnd(peer->addr, peer->addr6, peer->port, end, sizeof(end));
+    room = (size_t)snprintf(from, sizeof(from), "@%s%s", end, protocol);
+    room = room + CUT_USER < sizeof(user) ? sizeof(user) - room : CUT_USER;
+    ebpfMonTextCopy(user, room, claimed);
+    snprintf(all, sizeof(all), "%s%s", user, from);
+    ebpfMonTextCopy(text, size < ELEMENT ? size : ELEMENT, all);
 }
 
 static void addClient(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc, unsigned i, const ebpfMonCaClient *sum)
@@ -522,7 +528,7 @@ static void addClient(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc, 
         return;
     *row = (ebpfMonClientRow){ .pid = ioc->facts[i].who.peerPid, .channels = sum->channels,
                                .subscriptions = sum->subscriptions, .since = sum->since, .bytes = ioc->facts[i].bytes };
-    nameClient(client->user, client->addr, client->port, "", row->name, sizeof(row->name));
+    nameClient(client->user, &ioc->facts[i].peer, "", row->name, sizeof(row->name));
     snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
     snprintf(row->command, sizeof(row->command), "%s", ioc->facts[i].who.command);
 }
@@ -558,7 +564,7 @@ static void addIoc(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc)
 
 /* --- clients of pvAccess --- */
 
-/* A client of a watched IOC, as packets show it. Channels without a monitor have no names here. */
+/* A client of a server of this host, as packets show it. Channels without a monitor have no names here. */
 typedef struct {
     struct ebpfMonPeer peer;
     struct ebpfMonFirst first;
@@ -567,7 +573,14 @@ typedef struct {
     uint64_t openedAt;      /* monotonic ns; its begin, or since it is seen */
 } pvaCopy;
 
-/* Those of the IOCs that match; with a pattern of PVs their monitors that match. "*copy" is for the caller to free. */
+/* Nonzero: a client of a watched IOC, or of another server of this host. */
+static int isOfThisHost(const ebpfMonPvaClient *c)
+{
+    return c->iocId || (c->pid && c->pid != getpid());
+}
+
+/* Those of the servers that match; with a pattern of PVs their monitors that match. "*copy" is for the caller to
+ * free. */
 static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, const char *pvPattern, pvaCopy **copy)
 {
     size_t count = 0, room = 0;
@@ -583,7 +596,8 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
 
         for (const ebpfMonPvaMonitor *m = pvPattern[0] ? c->monitor : NULL; m; m = m->next)
             matching += epicsStrGlobMatch(m->name, pvPattern) != 0;
-        if (!c->iocId || (iocPattern[0] && !epicsStrGlobMatch(c->server, iocPattern)) || (pvPattern[0] && !matching) ||
+        if (!isOfThisHost(c) || (iocPattern[0] && !epicsStrGlobMatch(c->server, iocPattern)) ||
+            (pvPattern[0] && !matching) ||
             ebpfMonArrayGrow(copy, &room, count + 1, 64, sizeof(**copy)))
             continue;
         to = &(*copy)[count++];
@@ -625,7 +639,7 @@ static void addPvaClients(ebpfMonClientTable *table, ebpfMonClientValues *values
         ebpfMonPvaClientsFindWho(table->pvaClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
         *row = (ebpfMonClientRow){ .pid = who.peerPid, .channels = copy[i].channels, .subscriptions = copy[i].monitors,
                                    .since = findOpened(&copy[i]), .bytes = -1 };
-        nameClient(copy[i].user, copy[i].peer.addr, copy[i].peer.port, " PVA", row->name, sizeof(row->name));
+        nameClient(copy[i].user, &copy[i].peer, " PVA", row->name, sizeof(row->name));
         snprintf(row->ioc, sizeof(row->ioc), "%s", copy[i].ioc);
         snprintf(row->command, sizeof(row->command), "%s", who.command);
     }

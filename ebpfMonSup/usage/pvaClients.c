@@ -230,6 +230,7 @@ static void addToClient(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMon
     switch (ev->kind) {
     case ebpfMonWireUser:
         ebpfMonTextCopy(c->user, sizeof(c->user), ev->user);
+        ebpfMonTextMarkClaim(c->user, sizeof(c->user));
         ebpfMonTextCopy(c->host, sizeof(c->host), ev->host);
         p->changes++;
         break;

@@ -38,9 +38,11 @@ static int isDenial(const char *text)
     return 0;
 }
 
-static void emitReply(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaStatus *status)
+/* "text": what a call has returned, or "". */
+static void emitReply(pvaState *pva, pvaMsg *msg, pvaOp *op, const pvaStatus *status, const char *text)
 {
-    ebpfMonWireEvent event = { .kind = ebpfMonWireReply, .status = status->severity, .message = status->text };
+    ebpfMonWireEvent event = { .kind = ebpfMonWireReply, .status = status->severity, .message = status->text,
+        .text = text };
 
     event.ok = status->severity < 2;
     event.denied = !event.ok && isDenial(status->text);
@@ -162,7 +164,7 @@ static void emitEnd(pvaState *pva, pvaMsg *msg, const pvaOp *op, uint32_t ioid)
 static void noteRefused(pvaState *pva, pvaMsg *msg, pvaOp *op, uint32_t ioid, const pvaStatus *status)
 {
     if (ebpfMonPvaCanPut(msg->cmd)) {
-        emitReply(pva, msg, op, status);
+        emitReply(pva, msg, op, status, "");
     } else if (msg->cmd == pvaMonitor) {
         emitEnd(pva, msg, op, ioid);
     }
@@ -184,6 +186,22 @@ static void readMonitor(pvaState *pva, pvaMsg *msg, pvaOp *op, uint32_t ioid, un
     }
 }
 
+/* What a call has returned: its description, and a whole value. "" if it is nothing, or the call failed. */
+static void readReturned(pvaMsg *msg, int ok, pvaOut *out)
+{
+    pvaType *type = ok ? ebpfMonPvaTypeRead(msg->types, &msg->buf) : NULL;
+    pvaValue value = { .types = msg->types, .buf = &msg->buf, .out = out };
+
+    out->length = out->full = 0;
+    if (type) {
+        ebpfMonPvaWhole(&value, type);
+        ebpfMonPvaEndText(&value, type->variant);
+    } else {
+        ebpfMonPvaOutEnd(out);
+    }
+    ebpfMonPvaTypeDrop(msg->types, type);
+}
+
 /* Emits the event of the message, if it has one, and notes what later messages need. */
 static void readResponse(pvaState *pva, pvaMsg *msg)
 {
@@ -191,6 +209,7 @@ static void readResponse(pvaState *pva, pvaMsg *msg)
     unsigned sub = msg->cmd == pvaGetField ? pvaInit : pvaGet(&msg->buf, 1);
     pvaOp *op = pvaFailed(&msg->buf) ? NULL : ebpfMonPvaOpFind(pva, ioid);
     pvaStatus status = { .severity = 0 };
+    pvaOut out;
     int ok = 1;
 
     if (op && op->cmd != msg->cmd) {
@@ -216,18 +235,13 @@ static void readResponse(pvaState *pva, pvaMsg *msg)
             noteRefused(pva, msg, op, ioid, &status);
         }
     } else if (msg->cmd == pvaRpc) {
-        emitReply(pva, msg, op, &status);
+        readReturned(msg, ok, &out);
+        emitReply(pva, msg, op, &status, out.text);
         if (op && op->last) {
             ebpfMonPvaOpFree(pva, op);
         }
-        if (ok) {
-            pvaType *type = ebpfMonPvaTypeRead(msg->types, &msg->buf);
-
-            ebpfMonPvaSkipWhole(msg->types, &msg->buf, type);
-            ebpfMonPvaTypeDrop(msg->types, type);
-        }
     } else if (ebpfMonPvaCanPut(msg->cmd) && ebpfMonPvaDoesPut(msg->cmd, sub)) {
-        emitReply(pva, msg, op, &status);
+        emitReply(pva, msg, op, &status, "");
         if (ok && msg->cmd == pvaPutGet && op && op->got && op->got->variant) {
             readValue(pva, msg, op, op->got);
         }
@@ -297,24 +311,16 @@ static uint64_t hashFields(const pvaOp *op, const pvaBits *bits)
 }
 
 /* Ends the text of a value that was read. "variant": the value may contain new descriptions. */
-static void endText(pvaMsg *msg, const pvaValue *value, int variant, pvaOut *out, ebpfMonWireEvent *event)
+static void endText(const pvaValue *value, int variant, ebpfMonWireEvent *event)
 {
-    event->count = value->count;
-    event->isNumber = value->isNumber;
+    int isKnown = ebpfMonPvaEndText(value, variant);
+
+    event->count = isKnown ? value->count : 0;
+    event->isNumber = isKnown && value->isNumber;
     event->number = value->number;
-    if (msg->buf.bad || value->unknown || (msg->buf.cut && !out->length)) {
-        ebpfMonPvaOutUnknown(out);
+    if (!isKnown) {
         event->fields = 0;
-        event->isNumber = 0;
-        event->count = 0;
-        msg->buf.cut |= value->unknown;
-    } else if (msg->buf.cut) {
-        if (out->length < 3 || memcmp(out->text + out->length - 3, "...", 3)) {
-            ebpfMonPvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
-        }
-        msg->buf.cut = variant;
     }
-    ebpfMonPvaOutEnd(out);
 }
 
 /* The arguments of a call: their description, and a whole value. */
@@ -326,7 +332,7 @@ static void decodeArguments(pvaMsg *msg, pvaOut *out, ebpfMonWireEvent *event)
     if (type) {
         ebpfMonPvaWhole(&value, type);
     }
-    endText(msg, &value, type && type->variant, out, event);
+    endText(&value, type && type->variant, event);
     event->isNumber = 0;
     ebpfMonPvaTypeDrop(msg->types, type);
 }
@@ -346,7 +352,7 @@ static void decodeValue(pvaMsg *msg, const pvaOp *op, pvaOut *out, ebpfMonWireEv
         ebpfMonPvaChanged(&value, op->type, &bits);
         event->fields = value.isValueOnly ? 1 : hashFields(op, &bits);
     }
-    endText(msg, &value, op->type->variant, out, event);
+    endText(&value, op->type->variant, event);
 }
 
 static void notePut(pvaState *pva, pvaMsg *msg, uint32_t sid, uint32_t ioid, int last)

@@ -621,6 +621,25 @@ static void writeFields(pvaValue *v, const pvaType *type, unsigned node, const c
     }
 }
 
+int ebpfMonPvaEndText(const pvaValue *v, int variant)
+{
+    int isKnown = !v->buf->bad && !v->unknown && (!v->buf->cut || v->out->length);
+
+    if (!isKnown) {
+        ebpfMonPvaOutUnknown(v->out);
+        v->buf->cut |= v->unknown;
+    } else if (v->buf->cut) {
+        pvaOut *out = v->out;
+
+        if (out->length < 3 || memcmp(out->text + out->length - 3, "...", 3)) {
+            ebpfMonPvaPuts(out, out->text[out->length - 1] == ' ' ? "..." : " ...");
+        }
+        v->buf->cut = variant;
+    }
+    ebpfMonPvaOutEnd(v->out);
+    return isKnown;
+}
+
 void ebpfMonPvaOptions(pvaValue *v, const pvaType *type, int *process)
 {
     pvaOut *out = v->out, rest;

@@ -50,6 +50,10 @@ typedef struct {
 
 typedef enum { pvaPlain, pvaJson } pvaStyle;
 
+/* Ends the text of a value that was read. "variant": the value may contain new descriptions. 0: the value is not
+ * known. */
+int ebpfMonPvaEndText(const pvaValue *value, int variant);
+
 /* Reads a whole value. */
 void ebpfMonPvaWhole(pvaValue *value, const pvaType *type);
 /* Reads a part of a value: that of a node of its type, which must be known in all its parts. */

@@ -87,7 +87,7 @@ typedef struct ebpfMonWireEvent {
                              * its own length */
     uint64_t hash;          /* 64-bit FNV-1a of all elements as they were sent; 0: not all were seen */
     const char *text;       /* PVA: the value as text: "3.14", "[1000] 1 2 3 ...", {"a": 1, "b": "x"}; "?" if its
-                             * type description was not seen. CA: "" */
+                             * type description was not seen. Reply: what a call has returned, or "". CA: "" */
     uint64_t fields;        /* PVA: tells which fields of the structure were sent; 1: "value" only; 0: not known. Puts
                              * with the same number were to the same fields. CA: 0 */
     int      isNumber;      /* PVA: nonzero: the value is one number: "number" */

@@ -83,10 +83,12 @@ def client(*ports, **more):
     return environment(EPICS_CA_ADDR_LIST=_addresses(ports), EPICS_PVA_BROADCAST_PORT=ports[0] + 2000, **more)
 
 
-def pva_context(*ports, **how):
-    """A p4p context that finds these servers. Only tests that use p4p import it, because that takes half a second."""
+def pva_context(*ports, name_server="", **how):
+    """A p4p context that finds these servers, or asks "name_server" only (ADDRESS:PORT, TCP). Only tests that use p4p import it,
+    because that takes half a second."""
     from p4p.client.thread import Context
-    conf = {"EPICS_PVA_ADDR_LIST": _addresses(p + 2000 for p in ports),
+    conf = {"EPICS_PVA_ADDR_LIST": "" if name_server else _addresses(p + 2000 for p in ports),
+            "EPICS_PVA_NAME_SERVERS": name_server,
             "EPICS_PVA_AUTO_ADDR_LIST": "NO",
             "EPICS_PVAS_INTF_ADDR_LIST": "127.0.0.1"}
     return Context("pva", conf=conf, useenv=False, **how)

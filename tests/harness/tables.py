@@ -225,6 +225,13 @@ def put_logs():
     return text
 
 
+def tls():
+    text = head(["client", "puts", "name and process right", "issuer right", "commit of pvxs", "tried"])
+    for name, row in load("tls").items():
+        text += line([name, *(f"{row[key]:,}" for key in ("puts", "client", "issuer")), row["commit"], row["date"]])
+    return text
+
+
 # --- ebpfMonWhy --------------------------------------------------------------------------------------------
 def why():
     text = head(["fault", "first line", "is", "its neighbour", "tried"])
@@ -236,7 +243,7 @@ def why():
 
 # --- the document ------------------------------------------------------------------------------------------
 TABLES = {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities,
-          "modules": modules, "putLogs": put_logs, "why": why}
+          "modules": modules, "putLogs": put_logs, "tls": tls, "why": why}
 
 
 def put_in(document):

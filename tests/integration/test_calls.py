@@ -57,6 +57,7 @@ def test_call(monitor, log, server):
     assert made["pv"] == server.prefix + "DOUBLE" and made["ioc"] == server.name and made["seen"] == "wire", made
     assert made["result"] == ("ok" if peer else "failed") and made.get("message", "") in (refused or "",), made
     assert '"low": 1.5' in made["value"] and made["value"].endswith("...") and len(made["value"]) < 600, made
+    assert (made.get("after", "").startswith('{"scheme": "pva"') and 0 < float(made["duration"]) < 30) if peer else "after" not in made, made
     assert "old" not in made and made["peer"] == puts[0]["peer"] and made["pid"] == puts[0]["pid"], (made, puts)
     if peer:
         assert [(o["pv"], o["result"], o["message"]) for o in failed] == [(server.prefix + "BAD", "failed", "no such call")], failed

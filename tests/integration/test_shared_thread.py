@@ -138,15 +138,18 @@ def test_seen_whom_it_serves(new_monitor, known, tmp_path, record, address):
 
 @pytest.mark.parametrize("kind", ["pvxs", "softIocPVA"])
 def test_claim(new_monitor, new_ioc, tmp_path, kind):
-    """Without packets, too: the user as the client claims it to the IOC, beside its real one."""
+    """Without packets, too: the user as the client claims it to the IOC, beside its real one. Nobody can claim a certificate."""
     ioc, putter = new_ioc(DB, kind=kind).start(), Putter()
     log = PutLog(tmp_path / "puts.json")
     new_monitor(before=['ebpfMonConfigure 0 0 0 "" -1', log.command()]).start().wait_ioc(ioc)
     try:
-        for n, (user, claim) in enumerate([(USERS[0], "root"), (USERS[1], USERS[1].pw_name)]):
-            assert putter.put("pva", user.pw_uid, claim, ioc.port, ioc.prefix + "FREE", n + 1) == "ok"
+        for n, (protocol, user, claim, shown) in enumerate([
+                ("pva", USERS[0], "root", "root"), ("pva", USERS[1], USERS[1].pw_name, USERS[1].pw_name),
+                ("ca", USERS[0], "x509/anna", "ca/x509/anna")]):
+            assert putter.put(protocol, user.pw_uid, claim, ioc.port, ioc.prefix + "FREE", n + 1) == "ok"
             line, = log.next(1, ioc.prefix + "FREE", n)
-            assert (line["user"], line["real_user"], line["uid"]) == (claim, user.pw_name, str(user.pw_uid)), line
+            assert (line["user"], line["real_user"], line["uid"]) == (shown, user.pw_name, str(user.pw_uid)), line
+            assert "method" not in line, line
     finally:
         putter.discard()
 
@@ -158,13 +161,20 @@ def test_tls(new_monitor, new_ioc, tmp_path):
     programs, certificates = paths.PVXS_TLS / "bin" / paths.ARCH, paths.PVXS_TLS / "test" / f"O.{paths.ARCH}"
     ioc = new_ioc(DB, kind="softIocPVX", program=programs / "softIocPVX",
                   environ={"EPICS_PVAS_TLS_KEYCHAIN": str(certificates / "server1.p12"), "EPICS_PVAS_TLS_PORT": "0"}).start()
-    log, made = PutLog(tmp_path / "puts.json"), {}
-    new_monitor(before=[log.command()]).start().wait_ioc(ioc)
+    log, rules, made = PutLog(tmp_path / "puts.json"), tmp_path / "rules.json", {}
+    rules.write_text(json.dumps({"rules": [{"name": "certificate", "pv": ioc.prefix + "FREE", "users": "x509/*", "authorities": "rootCA",
+                                            "verified": True}]}))
+    monitor = new_monitor(before=[log.command(), f'ebpfMonRules "{rules}"']).start()
+    monitor.wait_ioc(ioc)
     for n in range(6):
-        keys, user = [("client1.p12", "x509/client1"), ("ca.p12", "root")][n % 2]
+        keys, user = [("client1.p12", "x509/client1"), ("ioc1.p12", "x509/ioc1"), ("ca.p12", "root")][n % 3]
         environ = loopback.client(ioc.port, EPICS_PVA_TLS_KEYCHAIN=str(certificates / keys))
         made[str(n)] = (user, Process([programs / "pvxput", ioc.prefix + "FREE", n], environ))
     lines = log.next(len(made), ioc.prefix + "FREE", 0)
     assert {o["seen"] for o in lines} == {"inside"}, lines
     assert {o["value"]: (o["user"], o["pid"], o.get("who_sure")) for o in lines} == \
         {value: (user, str(client.pid), None) for value, (user, client) in made.items()}, lines
+    for o in lines:
+        proved = o["user"].startswith("x509/")
+        assert (o.get("method"), o.get("authority"), "rule" in o) == (("x509", "rootCA", False) if proved else (None, None, True)), o
+    assert "x509/ioc1@127.0.0.1 pvxput[" in monitor.lines("PUT_LOG") and ", issuer rootCA" in monitor.lines("PUT_LOG")

@@ -35,7 +35,7 @@ def watched(ioc, monitor):
 class Client(Process):
     """A client of p4p in a process of its own. Prints a line for each update that its callback has got."""
 
-    def __init__(self, ioc, names, request="", work=""):
+    def __init__(self, ioc, names, request="", work="", name_server=""):
         names = [ioc.prefix + n for n in names]
         super().__init__([sys.executable, "-u", "-c", f"""
 import os, time
@@ -43,7 +43,7 @@ from tests.harness import loopback
 def got(v):  # several threads call it
     os.write(1, b"got %r\\n" % (len(v.value) if hasattr(v.value, "__len__") else v.value))
     {work}
-c = loopback.pva_context({ioc.port}, nt=False)
+c = loopback.pva_context({ioc.port}, nt=False, name_server={name_server!r})
 s = [c.monitor(n, got, request={request!r} or None) for n in {names!r}]
 time.sleep(1000)
 """], loopback.client(ioc.port))
@@ -175,8 +175,9 @@ def test_a_connection_that_is_older(ioc, new_monitor):
     c.kill()
 
 
-def test_a_server_that_is_no_ioc(monitor, tmp_path):
-    """Its monitors are seen in packets; whether its clients read, the kernel knows."""
+@pytest.mark.parametrize("address", ["127.0.0.1", "[::1]"])
+def test_a_server_that_is_no_ioc(monitor, tmp_path, address):
+    """Its monitors are seen in packets; whether its clients read, the kernel knows. They are in the table of clients."""
     name, port = f"{tmp_path.name}:X", loopback.take_port()
     serve = f"""
 import time
@@ -190,9 +191,9 @@ with Server(providers=[{{{name!r}: pv}}]):
         time.sleep(0.1)
         pv.post([1.0] * 100000)
 """
-    server = Process([sys.executable, "-c", serve], loopback.server(port))
+    server = Process([sys.executable, "-c", serve], loopback.server(port, **({"EPICS_PVAS_INTF_ADDR_LIST": "[::]"} if ":" in address else {})))
     until(lambda: "serves" in server.lines, 30, lambda: server.output())
-    clients = [Client(Served(port), [name]) for _ in range(2)]
+    clients = [Client(Served(port), [name], name_server=f"{address}:{port + 1000}" * (":" in address)) for _ in range(2)]
     for c in clients:
         both(monitor, c, 1)
     clients[0].halt()
@@ -200,6 +201,8 @@ with Server(providers=[{{{name!r}: pv}}]):
                 30, lambda: str(rows(monitor)))
     assert str(server.pid) in row["IOCS"] or "python" in row["IOCS"], row
     assert of(monitor, clients[1])[name]["STATES"] == "ok"
+    until(lambda: [n.startswith(f"root@{address}:") for p, n in zip(monitor.list("CLIENT_PIDS"), monitor.list("CLIENT_NAMES"))
+                   if p == clients[1].pid] == [True], 30, lambda: str(monitor.list("CLIENT_NAMES")))
     for p in (*clients, server):
         p.kill()
     loopback.give_port(port)

@@ -22,6 +22,11 @@ static int fakeReadUser(uid_t uid, char *buf, size_t size)
     return 0;
 }
 
+static int fakeFindCertificate(const struct ebpfMonPeer *peer, struct ebpfMonCertificate *certificate)
+{
+    return 0;
+}
+
 static uint32_t fakeFindOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                               struct ebpfMonOwner *owner)
 {
@@ -52,7 +57,7 @@ static inline struct ebpfMonWho fakeCaClient(unsigned port, const char *user, co
 static inline ebpfMonPutClients *fakeClientsMake(ebpfMonUserNameReader read)
 {
     fakeUsers = ebpfMonUserNamesNew(read ? read : fakeReadUser, 60);
-    return ebpfMonPutClientsNew(fakeUsers, fakeFindOwner);
+    return ebpfMonPutClientsNew(fakeUsers, fakeFindOwner, fakeFindCertificate);
 }
 
 static inline void fakeClientsFree(ebpfMonPutClients *clients)

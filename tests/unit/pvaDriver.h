@@ -124,8 +124,8 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *circuit, ebpfMonWireEvent *e)
         driverPut(f, e);
         break;
     case ebpfMonWireReply:
-        fprintf(f, "reply %d %s %s %u%s%s\n", (int)e->id, e->name, e->ok ? "ok" : e->denied ? "denied" : "failed",
-            e->status, *e->message ? " " : "", e->message);
+        fprintf(f, "reply %d %s %s %u%s%s%s%s\n", (int)e->id, e->name, e->ok ? "ok" : e->denied ? "denied" : "failed",
+            e->status, *e->message ? " " : "", e->message, e->text && *e->text ? ": " : "", e->text ? e->text : "");
         break;
     case ebpfMonWireRead: case ebpfMonWireSubscribe:
     case ebpfMonWireUpdate: case ebpfMonWireFlow:

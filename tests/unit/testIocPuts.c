@@ -79,7 +79,7 @@ static fixture fixtureMake(ebpfMonUserNameReader readUser, double wait)
 
     f.join = ebpfMonPutJoinNew(NULL);
     f.users = ebpfMonUserNamesNew(readUser, wait);
-    f.clients = ebpfMonPutClientsNew(f.users, fakeFindOwner);
+    f.clients = ebpfMonPutClientsNew(f.users, fakeFindOwner, fakeFindCertificate);
     f.linkWrites = ebpfMonLinkWritesNew();
     f.iocPuts = ebpfMonIocPutsNew(fake.targets, f.clients, f.join, f.linkWrites, threadPuts, &losses, audits, &sinks);
     return f;
@@ -183,6 +183,11 @@ static void testPuts(void)
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 6 && last.result == ebpfMonPutDenied, "a put that access security denies");
     fake.t->resultsUntil = 0; /* of what follows nobody sends a result */
+    size = makePut(FAKE_AO, "VAL", 1, 2);
+    put.ev.site = EBPFMON_SITE_DENIED;
+    put.ev.who = fakeCaClient(2001, "x509/anna", "opi1");
+    ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
+    testOk(count == 7 && strcmp(last.user, "ca/x509/anna") == 0, "who claims a certificate is %s", last.user);
     testOk(!ebpfMonThreadPutsFindForChain(
                threadPuts,
                &(struct ebpfMonChain){.head = {.tid = 77, .iocId = fake.t->iocId, .ktime = AT + 1}, .begin = AT}, 1),
@@ -438,7 +443,7 @@ MAIN(testIocPuts)
 {
     fixture shared;
 
-    testPlan(36);
+    testPlan(37);
     fakeMake();
     threadPuts = ebpfMonThreadPutsNew();
     audits = ebpfMonAuditsNew();

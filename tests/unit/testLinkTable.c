@@ -4,7 +4,10 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include <string.h>
+
 #include "ioc/linkTable.h"
+#include "ioc/pvaLink.h"
 
 #define LINKS 50000u
 #define ADDR(i) (0x7f0000001000ull + (uint64_t)(i) * 0x60)
@@ -64,11 +67,46 @@ static void testNames(void)
     ebpfMonLinkTableFree(from);
 }
 
+/* ioc/pvaLink.h */
+static void testPva(void)
+{
+    static const struct {
+        const char *text, *pv;
+        int isCp;
+    } links[] = {
+        { "{\"pva\": \"A:B.C\"}", "A:B.C", 0 },
+        { "{pva:{pv:'A', proc:'CP', sevr:false, Q:4}}", "A", 1 },
+        { "{\"pva\":{\"proc\":\"CPP\",\"x\":{\"pv\":\"B\"},\"pv\":\"A\"}}", "A", 1 },
+        { "{pva:{pv:'A', proc:'PP', field:'CP'}}", "A", 0 },
+        { "{calc:{expr:'A', args:[{pva:'B'}]}}", "", 0 },
+        { "{calc:{pv:'B'}}", "", 0 },
+        { "{const:3}", "", 0 },
+        { "{pva:{pv:'A'", "", 0 },
+        { "A.B CP", "", 0 },
+    };
+    const ebpfMonLinkOwner one = { 1, 1 }, two = { 2, 1 };
+    uint64_t key = ebpfMonPvaLinkKey("A");
+    ebpfMonPvaLink pva;
+    ebpfMonLinkOwner o;
+
+    for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+        int isLink = ebpfMonPvaLinkParse(links[i].text, &pva) == 0;
+
+        testOk(isLink == !!links[i].pv[0] &&
+               (!isLink || (strcmp(pva.pv, links[i].pv) == 0 && pva.isCp == links[i].isCp)), "%s", links[i].text);
+    }
+    ebpfMonLinkTableAdd(table, key, one);
+    ebpfMonLinkTableAdd(table, key, one);
+    testOk(ebpfMonLinkTableFind(table, key, &o) == 0 && o.rec == 1, "the link to a PV");
+    ebpfMonLinkTableAdd(table, key, two);
+    testOk(ebpfMonLinkTableFind(table, key, &o) == 0 && o.rec == EBPFMON_SEVERAL_LINKS, "two links to a PV");
+}
+
 MAIN(testLinkTable)
 {
     ebpfMonLinkOwner o;
 
-    testPlan(10);
+    testPlan(21);
     table = ebpfMonLinkTableNew();
     testOk(ebpfMonLinkTableFind(table, ADDR(1), &o) == -1, "an empty table has no links");
     for (uint32_t i = 0; i < LINKS; i++)
@@ -90,6 +128,7 @@ MAIN(testLinkTable)
     testOk(ebpfMonLinkTableFind(table, ADDR(5), &o) == 0 && o.rec == 0 &&
            ebpfMonLinkTableFind(table, ADDR(10), &o) == -1, "all links are replaced by others");
     testNames();
+    testPva();
     ebpfMonLinkTableFree(table);
     return testDone();
 }

@@ -346,7 +346,7 @@ MAIN(testPutWriter)
     clients = fakeClientsMake(NULL);
     linkWrites = ebpfMonLinkWritesNew();
     threadPuts = ebpfMonThreadPutsNew();
-    writers = ebpfMonPutWritersNew(clients, linkWrites, threadPuts);
+    writers = ebpfMonPutWritersNew(fake.targets, clients, linkWrites, threadPuts);
     testClients();
     testPva();
     testLinks();

@@ -210,12 +210,16 @@ static void testCalls(void)
     say0(2, 9, 0, 0x22, 7);
     start(); number(9, 4); number(0, 1); number(0xff, 1); number(0xff, 1); say(1, 20);
     say0(2, 9, 0x10, 0x22, 8);
-    start(); number(9, 4); number(0x10, 1); number(2, 1); text("no"); text(""); say(1, 20);
+    start(); number(9, 4); number(0, 1); number(2, 1); text("no"); text(""); say(1, 20);
+    say0(2, 9, 0x10, 0x22, 9);
+    start(); number(9, 4); number(0x10, 1); number(0xff, 1); scalarType(0x22); number(18, 4); say(1, 20);
     expect("channel calls\n"
         "call 1 calls : {\"value\": 7}\n"
         "reply 1 calls ok 0\n"
         "call 2 calls : {\"value\": 8}\n"
-        "reply 2 calls failed 2 no\n", "calls, their arguments and answers");
+        "reply 2 calls failed 2 no\n"
+        "call 3 calls : {\"value\": 9}\n"
+        "reply 3 calls ok 0: {\"value\": 18}\n", "calls, their arguments and answers");
 }
 
 static void sayMonitor(uint32_t ioid, int sub, int takes)

@@ -149,10 +149,34 @@ static void testUsersAndHosts(void)
     ebpfMonRuleSetFree(set);
 }
 
+static void testCertificates(void)
+{
+    ebpfMonRuleSet *set;
+
+    testDiag("a user with a certificate");
+    set = ruled("\"users\": \"x509/*\", \"authorities\": \"labCA\"");
+    strcpy(begin("A", "1")->user, "x509/anna");
+    expect(set, &put, "rule \"r\": no authority is known");
+    strcpy(put.authority, "otherCA");
+    expect(set, &put, "rule \"r\": authority \"otherCA\" is not allowed");
+    strcpy(put.authority, "labCA");
+    expect(set, &put, "");
+    strcpy(put.user, "ca/x509/anna"); /* claimed */
+    expect(set, &put, "rule \"r\": user \"ca/x509/anna\" is not allowed");
+    ebpfMonRuleSetFree(set);
+    set = ruled("\"verified\": true");
+    strcpy(begin("A", "1")->realUser, "bob");
+    strcpy(put.user, "x509/anna");
+    expect(set, &put, "");
+    strcpy(put.user, "ca/x509/anna");
+    expect(set, &put, "rule \"r\": \"bob\" claims to be \"ca/x509/anna\"");
+    ebpfMonRuleSetFree(set);
+}
+
 static void testUnsure(void)
 {
-    static const char *const about[] = { "\"users\": \"*\"", "\"realUsers\": \"*\"", "\"hosts\": \"*\"",
-                                         "\"verified\": true" };
+    static const char *const about[] = { "\"users\": \"*\"", "\"realUsers\": \"*\"", "\"authorities\": \"*\"",
+                                         "\"hosts\": \"*\"", "\"verified\": true" };
     ebpfMonRuleSet *set;
 
     testDiag("a client that may not be the author");
@@ -319,6 +343,7 @@ static void runRules(void)
     testMatching();
     testSecondOfName();
     testUsersAndHosts();
+    testCertificates();
     testUnsure();
     testOrigins();
     testValues();

@@ -21,6 +21,11 @@ static int readUser(uid_t uid, char *buf, size_t size)
     return 0;
 }
 
+static int findNoCertificate(const struct ebpfMonPeer *peer, struct ebpfMonCertificate *certificate)
+{
+    return 0;
+}
+
 static uint32_t findNoOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                             struct ebpfMonOwner *owner)
 {
@@ -141,7 +146,7 @@ MAIN(testUseSources)
     ebpfMonUserNames *users = ebpfMonUserNamesNew(readUser, 60);
 
     testPlan(7 + 5 + 1);
-    clients = ebpfMonPutClientsNew(users, findNoOwner);
+    clients = ebpfMonPutClientsNew(users, findNoOwner, findNoCertificate);
     table = ebpfMonClientTableNew(targets, clients, ebpfMonUpdateCountsNew());
     notes = ebpfMonUseNotesNew();
     if (!targets || !clients || !table || !notes)

@@ -401,7 +401,7 @@ static void addBurst(ebpfMonJson *j, const ebpfMonBurstInfo *b)
 
 static void addValues(ebpfMonJson *j, const ebpfMonPut *put)
 {
-    char hash[20];
+    char hash[20], took[32];
 
     addValue(j, "value", put->val, put->isNumber, put->number);
     if (put->count != 1)
@@ -412,6 +412,10 @@ static void addValues(ebpfMonJson *j, const ebpfMonPut *put)
             ebpfMonJsonAddInteger(j, "old_count", put->oldCount);
     }
     ebpfMonJsonAddTextIfAny(j, "after", put->after);
+    if (put->took) {
+        snprintf(took, sizeof(took), "%.9f", (double)put->took * 1e-9);
+        ebpfMonJsonAddNumber(j, "duration", took, (double)put->took * 1e-9);
+    }
     if (put->hash) {
         snprintf(hash, sizeof(hash), "%016" PRIx64, put->hash);
         ebpfMonJsonAddText(j, "hash", hash);
@@ -421,6 +425,9 @@ static void addValues(ebpfMonJson *j, const ebpfMonPut *put)
 static void addWriter(ebpfMonJson *j, const ebpfMonPut *put)
 {
     ebpfMonJsonAddTextIfAny(j, "user", put->user);
+    if (ebpfMonPutIsCertified(put))
+        ebpfMonJsonAddText(j, "method", "x509");
+    ebpfMonJsonAddTextIfAny(j, "authority", put->authority);
     ebpfMonJsonAddTextIfAny(j, "host", put->host);
     ebpfMonJsonAddTextIfAny(j, "peer", put->peer);
     ebpfMonJsonAddTextIfAny(j, "server", put->server);

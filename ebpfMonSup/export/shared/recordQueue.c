@@ -197,7 +197,7 @@ typedef struct {
     uint64_t at;
     double   number, oldNumber;
     int64_t  count, oldCount, status;
-    uint64_t hash;
+    uint64_t hash, took;
     uint32_t pid, uid, gatewayClients;
     epicsTimeStamp gatewayTime;
     uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected, isUnsure, isPartly;
@@ -211,14 +211,14 @@ static const struct {
     TEXT(ioc), TEXT(pv), TEXT(channel), TEXT(val), TEXT(old), TEXT(after), TEXT(user), TEXT(host), TEXT(peer),
     TEXT(server), TEXT(realUser), TEXT(command), TEXT(container), TEXT(thread), TEXT(link), TEXT(linkIoc),
     TEXT(root), TEXT(cause), TEXT(message), TEXT(rule), TEXT(group), TEXT(published),
-    TEXT(gateway), TEXT(gatewayServer),
+    TEXT(gateway), TEXT(gatewayServer), TEXT(authority),
 };
 
 size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
 {
     fixedMembers f = {
         .time = put->time, .at = put->at, .number = put->number, .oldNumber = put->oldNumber, .count = put->count,
-        .oldCount = put->oldCount, .status = put->status, .hash = put->hash, .pid = put->peerPid,
+        .oldCount = put->oldCount, .status = put->status, .hash = put->hash, .took = put->took, .pid = put->peerPid,
         .uid = put->peerUid, .hasOld = !!put->hasOld, .isNumber = !!put->isNumber,
         .oldIsNumber = !!put->oldIsNumber, .isText = !!put->isText, .oldIsText = !!put->oldIsText,
         .through = (uint8_t)put->through, .result = (uint8_t)put->result,
@@ -254,6 +254,7 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
     put->oldCount = (long)f.oldCount;
     put->status = (long)f.status;
     put->hash = f.hash;
+    put->took = f.took;
     put->peerPid = f.pid;
     put->peerUid = f.uid;
     put->hasOld = f.hasOld;
