@@ -461,85 +461,6 @@ static void mergePacket(const ebpfMonPacketPut *p, int isGroup, ebpfMonPut *put)
     }
 }
 
-/* --- network namespaces whose packets are read ---
- *
- * The network namespaces of which packets are read, or were until a short time ago: when the last IOC of one ends, its
- * last packets may be read before its last events, and a put must find its packet then, too. No lock of its own. */
-
-#define EBPFMON_JOIN_COVERED_MAX 64
-
-typedef struct {
-    struct {
-        uint32_t netns;
-        uint64_t leftAt; /* monotonic ns: its packets are not read since then; 0: they are */
-    } space[EBPFMON_JOIN_COVERED_MAX];
-    unsigned count;
-} ebpfMonJoinCovered;
-
-#define LATE_NS (60 * EBPFMON_SECOND_NS) /* later than any event is read; a put waits no longer for the links of its
-                                          * IOC */
-
-static int isListed(const uint32_t *netns, unsigned count, uint32_t which)
-{
-    for (unsigned i = 0; i < count; i++)
-        if (netns[i] == which)
-            return 1;
-    return 0;
-}
-
-/* Forgets the one that was left longest ago: somebody may make and end many. */
-static void forgetOldest(ebpfMonJoinCovered *covered)
-{
-    unsigned oldest = covered->count;
-
-    for (unsigned i = 0; i < covered->count; i++)
-        if (covered->space[i].leftAt &&
-            (oldest == covered->count || covered->space[i].leftAt < covered->space[oldest].leftAt))
-            oldest = i;
-    if (oldest < covered->count)
-        covered->space[oldest] = covered->space[--covered->count];
-}
-
-static void addSpace(ebpfMonJoinCovered *covered, uint32_t netns)
-{
-    for (unsigned i = 0; i < covered->count; i++)
-        if (covered->space[i].netns == netns) {
-            covered->space[i].leftAt = 0;
-            return;
-        }
-    if (covered->count == EBPFMON_JOIN_COVERED_MAX)
-        forgetOldest(covered);
-    if (covered->count == EBPFMON_JOIN_COVERED_MAX)
-        return;
-    covered->space[covered->count].netns = netns;
-    covered->space[covered->count++].leftAt = 0;
-}
-
-/* Packets are read in these from now (monotonic ns) on, and in no others. */
-static void setCovered(ebpfMonJoinCovered *covered, const uint32_t *netns, unsigned count, uint64_t now)
-{
-    unsigned kept = 0;
-
-    for (unsigned i = 0; i < covered->count; i++) {
-        if (!covered->space[i].leftAt && !isListed(netns, count, covered->space[i].netns))
-            covered->space[i].leftAt = now;
-        if (!covered->space[i].leftAt || now - covered->space[i].leftAt < LATE_NS)
-            covered->space[kept++] = covered->space[i];
-    }
-    covered->count = kept;
-    for (unsigned i = 0; i < count; i++)
-        addSpace(covered, netns[i]);
-}
-
-/* Nonzero: the packets of this connection were read, or will be. */
-static int isCovered(const ebpfMonJoinCovered *covered, const struct ebpfMonPeer *peer)
-{
-    for (unsigned i = 0; i < covered->count; i++)
-        if (covered->space[i].netns == peer->netns)
-            return 1;
-    return 0;
-}
-
 /* --- both sides --- */
 
 #define LATELY    (16u << 20) /* bytes before the last message that the IOC served */
@@ -590,7 +511,7 @@ void ebpfMonPutJoinFree(ebpfMonPutJoin *join)
 void ebpfMonPutJoinSetCovered(ebpfMonPutJoin *join, const uint32_t *netns, unsigned count, uint64_t now)
 {
     epicsMutexMustLock(join->lock);
-    setCovered(&join->covered, netns, count, now);
+    ebpfMonJoinCoveredSet(&join->covered, netns, count, now);
     epicsMutexUnlock(join->lock);
 }
 
@@ -715,7 +636,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
     if (!put->peer[0] || ebpfMonPutIsInner(put) || !key->peer.addr)
         return ebpfMonPutJoinAlone;
     epicsMutexMustLock(join->lock);
-    if (!isCovered(&join->covered, &key->peer)) {
+    if (!ebpfMonJoinCoveredHas(&join->covered, &key->peer)) {
         epicsMutexUnlock(join->lock);
         return ebpfMonPutJoinAlone;
     }

@@ -56,7 +56,7 @@ static void describeCpLink(ebpfMonTarget *t, uint64_t precord, int isPva, const 
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
     const ebpfMonRecType *rt = index >= 0 ? &t->cat->rtype[t->cat->rec[index].rtype] : NULL;
-    char name[EBPFMON_NAME_SIZE + 8] = "", other[sizeof(name)];
+    char name[EBPFMON_NAME_SIZE + 8] = "", other[sizeof(name)] = "";
     unsigned n = 0;
 
     for (uint32_t i = 0; rt && i < rt->fieldCount; i++) {

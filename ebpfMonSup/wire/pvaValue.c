@@ -261,7 +261,8 @@ static void readArray(pvaValue *v, const pvaType *type, unsigned node, pvaStyle 
 
         if (how == pvaPlain) {
             v->count = count;
-            putPva(out, head, snprintf(head, sizeof(head), "[%zu]", count));
+            snprintf(head, sizeof(head), "[%zu]", count);
+            ebpfMonPvaPuts(out, head);
         } else {
             ebpfMonPvaPuts(out, "[");
         }
@@ -270,7 +271,8 @@ static void readArray(pvaValue *v, const pvaType *type, unsigned node, pvaStyle 
         if (i == PVA_SHOW && out) {
             char tail[24];
 
-            putPva(out, tail, snprintf(tail, sizeof(tail), how == pvaPlain ? " ..." : ", \"... %zu\"", count));
+            snprintf(tail, sizeof(tail), how == pvaPlain ? " ..." : ", \"... %zu\"", count);
+            ebpfMonPvaPuts(out, tail);
         }
         if (i >= PVA_SHOW || !out) {
             v->out = NULL;

@@ -196,7 +196,8 @@ static void testTrapAlone(void)
     ebpfMonMemFlush(t->follower.mem);
     ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
     state[t->slot + 3].count += 5;
-    testOk(ebpfMonTargetCountRecord(t, 3) == 0 && ebpfMonTargetIsAtLeast(t, 3), "is not counted by it without the trap");
+    testOk(ebpfMonTargetCountRecord(t, 3) == 0 && ebpfMonTargetIsAtLeast(t, 3),
+           "is not counted by it without the trap");
     t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 0);
     state[t->slot + 3].trapped += 2;
