@@ -13,6 +13,7 @@
 #include "common/worker.h"
 #include "export/log/putLogs.h"
 #include "host/foreign.h"
+#include "host/procStat.h"
 #include "model/put.h"
 #include "usage/usage.h"
 #include "waits/waits.h"
@@ -498,7 +499,8 @@ static void showCause(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonHangCause *c
         snprintf(v->deadlockCause, sizeof(v->deadlockCause), "%s: %s", ioc->name, c->brief);
     if (!c->isLate && (!w->cause.hang[0] || c->isForEver))
         snprintf(w->cause.hang, sizeof(w->cause.hang), "%s", c->brief);
-    if (!w->cause.late[0] && isLateThread(w, ioc, c->tid))
+    /* of a thread that is stopped the alarm says so by itself, with the name of the IOC */
+    if (!w->cause.late[0] && isLateThread(w, ioc, c->tid) && !ebpfMonProcStandsStill(ioc->pid, c->tid))
         snprintf(w->cause.late, sizeof(w->cause.late), "%s", c->brief);
     if (told <= c->isTold || w->told >= TOLD_MAX ||
         (c->isLate && !c->isForEver && ioc->lateToldAt && now - ioc->lateToldAt < LATE_TOLD_NS))
