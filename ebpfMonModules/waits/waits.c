@@ -484,6 +484,16 @@ static int isLateThread(const ebpfMonWaits *w, const ebpfMonIocWaits *ioc, pid_t
     return 0;
 }
 
+/* Nonzero: the thread waits for nothing: it runs, or it is stopped. If it is a late scan thread, the alarm says more by
+ * itself: the IOC, and the record that takes the time. */
+static int waitsForNothing(const ebpfMonIocWaits *ioc, const ebpfMonHangCause *c)
+{
+    char runs[sizeof(c->name) + 8];
+
+    snprintf(runs, sizeof(runs), "%s runs", c->name);
+    return strcmp(c->brief, runs) == 0 || ebpfMonProcStandsStill(ioc->pid, c->tid);
+}
+
 /* The event of a hang comes with the second reading, when it is known whether it is for ever. */
 static void showCause(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonHangCause *c, uint64_t now)
 {
@@ -499,9 +509,10 @@ static void showCause(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonHangCause *c
         snprintf(v->deadlockCause, sizeof(v->deadlockCause), "%s: %s", ioc->name, c->brief);
     if (!c->isLate && (!w->cause.hang[0] || c->isForEver))
         snprintf(w->cause.hang, sizeof(w->cause.hang), "%s", c->brief);
-    /* of a thread that is stopped the alarm says so by itself, with the name of the IOC */
-    if (!w->cause.late[0] && isLateThread(w, ioc, c->tid) && !ebpfMonProcStandsStill(ioc->pid, c->tid))
+    if (!w->cause.late[0] && isLateThread(w, ioc, c->tid) && !waitsForNothing(ioc, c))
         snprintf(w->cause.late, sizeof(w->cause.late), "%s", c->brief);
+    if (c->isLate && waitsForNothing(ioc, c))
+        return;
     if (told <= c->isTold || w->told >= TOLD_MAX ||
         (c->isLate && !c->isForEver && ioc->lateToldAt && now - ioc->lateToldAt < LATE_TOLD_NS))
         return;
