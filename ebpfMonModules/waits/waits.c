@@ -484,14 +484,16 @@ static int isLateThread(const ebpfMonWaits *w, const ebpfMonIocWaits *ioc, pid_t
     return 0;
 }
 
-/* Nonzero: the thread waits for nothing: it runs, or it is stopped. If it is a late scan thread, the alarm says more by
- * itself: the IOC, and the record that takes the time. */
-static int waitsForNothing(const ebpfMonIocWaits *ioc, const ebpfMonHangCause *c)
+/* Nonzero: what the thread does is no cause: it runs, is stopped, or waits for its next pass (periodicTask, dbScan.c).
+ * If it is a late scan thread, the alarm says more by itself: the IOC, and the record that takes the time. */
+static int isNoCause(const ebpfMonIocWaits *ioc, const ebpfMonHangCause *c)
 {
-    char runs[sizeof(c->name) + 8];
+    char idle[sizeof(c->name) + 24], runs[sizeof(c->name) + 8];
+    size_t length = (size_t)snprintf(idle, sizeof(idle), "%s waits for an event", c->name);
 
     snprintf(runs, sizeof(runs), "%s runs", c->name);
-    return strcmp(c->brief, runs) == 0 || ebpfMonProcStandsStill(ioc->pid, c->tid);
+    return strcmp(c->brief, runs) == 0 || ebpfMonProcStandsStill(ioc->pid, c->tid) ||
+           (strncmp(c->brief, idle, length) == 0 && (!c->brief[length] || strstr(c->brief, ", at periodicTask")));
 }
 
 /* The event of a hang comes with the second reading, when it is known whether it is for ever. */
@@ -509,9 +511,9 @@ static void showCause(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonHangCause *c
         snprintf(v->deadlockCause, sizeof(v->deadlockCause), "%s: %s", ioc->name, c->brief);
     if (!c->isLate && (!w->cause.hang[0] || c->isForEver))
         snprintf(w->cause.hang, sizeof(w->cause.hang), "%s", c->brief);
-    if (!w->cause.late[0] && isLateThread(w, ioc, c->tid) && !waitsForNothing(ioc, c))
+    if (!w->cause.late[0] && isLateThread(w, ioc, c->tid) && !isNoCause(ioc, c))
         snprintf(w->cause.late, sizeof(w->cause.late), "%s", c->brief);
-    if (c->isLate && waitsForNothing(ioc, c))
+    if (c->isLate && isNoCause(ioc, c))
         return;
     if (told <= c->isTold || w->told >= TOLD_MAX ||
         (c->isLate && !c->isForEver && ioc->lateToldAt && now - ioc->lateToldAt < LATE_TOLD_NS))
