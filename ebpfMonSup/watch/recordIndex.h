@@ -13,6 +13,7 @@
  * kernelTables.h, or a test's own. */
 typedef struct {
     const ebpfMonTables *tables; /* must outlive the record tables */
+    int  isRealTime;             /* nonzero: a real-time kernel */
     int  (*setRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count, uint32_t first);
     void (*removeRecordIndex)(uint32_t tgid, const uint64_t *precord, uint32_t count);
     int  (*setArray)(uint32_t tgid, uint64_t pfldDes, const struct ebpfMonArrayConf *conf);

@@ -8,6 +8,8 @@
 #include "watch/sweeps.h"
 
 #define UNSETTLED_NS 20000000000ull /* a pass that takes longer is not waited for */
+#define LOOKS_REALTIME 128 /* more looks at records (0.1 to 0.2 µs each) would hold a real-time thread, and all who wait
+                            * for its lock set, for longer than 50 µs. The looks of chains go by stretches */
 
 /* Marks records that have moved to another scan list, and all records that they reach: until now no sweep has looked at
  * them after passes of that list. */
@@ -60,7 +62,8 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
     ebpfMonMemFlush(t->follower.mem);
     plan = c ? ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial) : NULL;
-    if (!plan || !plan->fits || !plan->pays || r->kernel.beginPassNotes((uint32_t)t->pid)) {
+    if (!plan || !plan->fits || !plan->pays || (r->kernel.isRealTime && plan->longest > LOOKS_REALTIME) ||
+        r->kernel.beginPassNotes((uint32_t)t->pid)) {
         ebpfMonSweepPlanFree(plan);
         ebpfMonClosuresFree(c);
         return -1;

@@ -185,6 +185,20 @@ static void judgePlan(Planner *p, int isSerial)
         }
 }
 
+/* A thread that enters looks at the closure of its record, and the last one that leaves at the whole group. */
+static uint32_t findLongest(const Planner *p)
+{
+    uint32_t longest = 0;
+
+    for (uint32_t i = 0; i < p->cat->count; i++) {
+        if (p->c->len[i] > longest)
+            longest = p->c->len[i];
+        if (p->plan->groupLen[i] > longest)
+            longest = p->plan->groupLen[i];
+    }
+    return longest;
+}
+
 /* The stretches of the scan lists, by place in the list of the closures. As in chains, but a forward link processes
  * only a passive record. NULL without memory. */
 static uint8_t *findStretches(const Planner *p, uint32_t swept)
@@ -235,6 +249,7 @@ static int makePlan(Planner *p, int isSerial)
     swept = p->addedCount;
     judgePlan(p, isSerial);
     makeGroups(p);
+    plan->longest = findLongest(p);
     p->c->ahead = findStretches(p, swept);
     for (uint32_t i = 0; i < swept; i++)
         looks += !p->c->ahead || !p->c->ahead[p->c->count + i];

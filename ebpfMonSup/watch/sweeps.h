@@ -26,6 +26,8 @@ typedef struct {
 typedef struct ebpfMonSweepPlan {
     int       fits;       /* passes can be watched */
     int       pays;       /* … and it costs less than to watch chains */
+    uint32_t  longest;    /* at so many records a thread looks at most while it holds a lock set, because it enters or
+                           * leaves a group */
     uint32_t  records;
     uint64_t *listOf;     /* by record: the mutex of its scan list; 0: it is in none */
     uint32_t  listCount;

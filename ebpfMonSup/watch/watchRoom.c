@@ -3,6 +3,7 @@
 
 #include "common/clock.h"
 #include "probe/kernelTables.h"
+#include "probe/preemption.h"
 #include "probe/seccompTrial.h"
 #include "watch/watchRoom.h"
 
@@ -10,7 +11,7 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
                          ebpfMonAudits *audits, int watchSelf, const ebpfMonFollowerSink *sink)
 {
     const ebpfMonRecordTablesKernel kernel = {
-        .tables = ebpfMonKernelTables(),
+        .tables = ebpfMonKernelTables(), .isRealTime = ebpfMonKernelIsRealTime(),
         .setRecordIndex = ebpfMonKernelSetRecordIndex, .removeRecordIndex = ebpfMonKernelRemoveRecordIndex,
         .setArray = ebpfMonKernelSetArray, .removeArray = ebpfMonKernelRemoveArray,
         .setList = ebpfMonKernelSetList, .removeLists = ebpfMonKernelRemoveLists,

@@ -284,6 +284,32 @@ static void testPays(const char *what, uint32_t roots, uint32_t length, uint32_t
     end(plan);
 }
 
+/* What a thread looks at while it holds a lock set: its closure, or the whole group. */
+static void testLongest(void)
+{
+    ebpfMonSweepPlan *plan;
+
+    begin(8);
+    scan(0, 0, SECOND);
+    processBy(0, 1, FLNK);
+    processBy(2, 3, FLNK);
+    processBy(3, 4, FLNK);
+    plan = make(1);
+    testOk(plan->longest == 3, "the longest look is at a chain that no list scans: %u", plan->longest);
+    end(plan);
+    begin(8);
+    scan(0, 0, SECOND);
+    scan(2, 0, SECOND);
+    scan(4, 1, TEN_SECONDS);
+    processBy(0, 1, FLNK);
+    processBy(2, 3, FLNK);
+    processBy(4, 5, FLNK);
+    processBy(5, 2, FLNK); /* connects two lists */
+    plan = make(1);
+    testOk(plan->longest == 4, "… or at a group: %u", plan->longest);
+    end(plan);
+}
+
 static void testUnreadable(void)
 {
     ebpfMonSweepPlan *plan;
@@ -298,13 +324,14 @@ static void testUnreadable(void)
 
 MAIN(testSweepPlan)
 {
-    testPlan(38);
+    testPlan(40);
     testLists();
     testShared("a forward link to a passive record", FLNK, PASSIVE, 1);
     testShared("a forward link to a scanned record", FLNK, SECOND, 1);
     testShared("an output link to PROC of a scanned record", OUT, SECOND, 0);
     testShared("an output link to a passive record", OUT, PASSIVE, 1);
     testTwoRoots();
+    testLongest();
     testUnreadable();
     testJudgement();
     testNoStretch("an output link", OUT, 0, 0, 0);
