@@ -9,12 +9,13 @@ The commands that try it record the results here, in tests/results, and write th
   python -m tests.harness.tables              writes all tables of the document from the recorded results
   python -m tests.harness.tables releases F   records what test_releases.py found first; F: its JUnit file
 
-A row (of kernels: a column) is recorded when it is tried, with its date: the others stay as they are.
+A row is recorded when it is tried, with its date: the others stay as they are. Rows that are alike share a line.
 """
 import datetime
 import json
 import re
 import sys
+import textwrap
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -58,7 +59,7 @@ WORKS = {
     "state Running, in time": r"state.*|nothing took too long|cost of a trap.*",
 }
 
-RELEASE_COLUMNS = {  # column → tests that must all have passed
+RELEASES = {  # what works → tests that must all have passed
     "found by name and release": ["test_is_watched"],
     "counts": ["test_counts"],
     "links that change": ["test_links_that_change"],
@@ -94,6 +95,10 @@ def head(cells):
     return line(cells) + "|" + "---|" * len(cells) + "\n"
 
 
+def tell(what, words):
+    return textwrap.fill(f"{what}: {'; '.join(words)}.", 120) + "\n\n"
+
+
 def merged(rows):
     """Lines of (name, cells): names with the same cells share a line, in the order of the first of them."""
     lines = {}
@@ -114,23 +119,29 @@ def judge(checks, pattern):
     return "–" if not seen else "right" if all(seen) else "**no**"
 
 
-def judge_counts(checks, pattern):
-    """The same for counts: "marked" if some were lower bounds, and marked as such."""
+def judge_kernel(checks, pattern):
+    """The same; of counts "marked" if some were lower bounds, and marked as such."""
     seen = judge(checks, pattern)
     exact = judge(checks, pattern.replace("counts: ", "each count is exact, not a lower bound: "))
     return "marked" if seen == "right" and exact == "**no**" else seen
 
 
+def others(checks, patterns, of=judge):
+    """What is not right, of all that these regular expressions name."""
+    found = {what: of(checks, pattern) for what, pattern in patterns.items()}
+    return "; ".join(f"{what}: {'not tried' if cell == '–' else cell}" for what, cell in found.items() if cell != "right") or "nothing"
+
+
 def kernels():
     rows = sorted(load("kernels").values(), key=lambda row: number(row["kernel"]))
     names = [row["kernel"].split("-")[0] + (" on aarch64" if row["kernel"].endswith("arm64") else "") for row in rows]
-    text = head(["", *(f"{name}, {row['date']}" for name, row in zip(names, rows))])
-    for what, pattern in WORKS.items():
-        of = judge_counts if what.startswith("exact counts") else judge
-        text += line([what, *(of(row["checks"], pattern) for row in rows)])
-    text += "\n" + head(["the kernel has", "since", *names, "without it"])
+    text = tell("Tried", WORKS)
+    text += head(["kernel", "not right, or not tried", "tried"])
+    text += merged((name, others(row["checks"], WORKS, judge_kernel), row["date"]) for name, row in zip(names, rows))
+    text += "\n" + head(["the kernel has", "since", "not", "without it"])
     for label, since, instead in FEATURES.values():
-        text += line([f"`{label}`", since, *(row["features"].get(label, "–") for row in rows), instead])
+        without = [name for name, row in zip(names, rows) if row["features"].get(label) != "yes"]
+        text += line([f"`{label}`", since, ", ".join(without) or "–", instead])
     return text
 
 
@@ -141,11 +152,11 @@ def feature_members():
 
 
 # --- kernels that preempt ----------------------------------------------------------------------------------
-REALTIME = {  # column → checks of tests/kernels/realtime.py, as a regular expression
-    "kernel, IOC and monitor unharmed": r"the .*|STATE .*|threads .*",
-    "counts: trace": r"level trace: all counts.*",
-    "chains": r"level chains: all counts.*",
-    "counts": r"level counts: all counts.*",
+REALTIME = {  # what works → checks of tests/kernels/realtime.py, as a regular expression
+    "kernel, IOC and monitor": r"the .*|STATE .*|threads .*",
+    "counts at level trace": r"level trace: all counts.*",
+    "counts at level chains": r"level chains: all counts.*",
+    "counts at level counts": r"level counts: all counts.*",
     "puts": r"level \w+: all puts.*",
     "queries": r"query .*",
 }
@@ -153,11 +164,10 @@ REALTIME = {  # column → checks of tests/kernels/realtime.py, as a regular exp
 
 def realtime():
     rows = sorted(load("realtime").items(), key=lambda item: (number(item[1]["kernel"])[:3], item[0]))
-    text = head(["kernel", "booted with", *REALTIME, "tried"])
-    for _, row in rows:
-        text += line([row["kernel"], row["append"] or "its defaults", *(judge(row["checks"], p) for p in REALTIME.values()),
-                      row["date"]])
-    return text
+    text = tell("Tried", REALTIME)
+    text += head(["kernel", "not right, or not tried", "tried"])
+    return text + merged((f"{row['kernel']} {row['append']}".strip(), others(row["checks"], REALTIME), row["date"])
+                         for _, row in rows)
 
 
 # --- releases of clang -------------------------------------------------------------------------------------
@@ -168,11 +178,11 @@ def clangs():
     titles = [found[n].split("-")[0] + (" real-time" if n.endswith("-rt") else "") for n in names]
     lines = []
     for row in rows:
-        cells = [row["kernels"].get(n) for n in names]
-        lines.append([row["version"], str(row["stack"]),
-                      *("–" if c is None else "**no**" if c["refused"] else "yes" for c in cells),
+        refused = [title for n, title in zip(names, titles) if row["kernels"].get(n, {"refused": True})["refused"]]
+        lines.append([row["version"], str(row["stack"]), ", ".join(refused) or "none",
                       min(c["date"] for c in row["kernels"].values())])
-    return head(["clang", "stack", *titles, "tried, from"]) + merged(lines)
+    return (tell("Kernels", titles) + head(["clang", "stack", "kernels that refuse them, or not tried", "tried, from"])
+            + merged(lines))
 
 
 # --- releases of EPICS Base --------------------------------------------------------------------------------
@@ -192,19 +202,19 @@ def releases():
     rows = sorted(load("releases").items(), key=lambda item: ([-n for n in number(item[0].split(" ")[0])], item[0]))
     lines = []
     for name, row in rows:
-        cells = [judge(row["tests"], "|".join(tests)) for tests in RELEASE_COLUMNS.values()]
+        patterns = {what: "|".join(tests) for what, tests in RELEASES.items()}
         release, build = name.split(" ")
-        lines.append([build.replace("-", " ", 1).replace("-", " -"), release, *cells, row["date"]])
-    return head(["builds", "EPICS Base", *RELEASE_COLUMNS, "tried"]) + merged(lines)
+        lines.append([build.replace("-", " ", 1).replace("-", " -"), release, others(row["tests"], patterns), row["date"]])
+    return tell("Tried", RELEASES) + head(["builds", "EPICS Base", "not right, or not tried", "tried"]) + merged(lines)
 
 
 # --- capabilities ------------------------------------------------------------------------------------------
 def capabilities():
     rows = load("capabilities")
-    subjects = next(iter(rows.values()))["subjects"] if rows else {}
-    text = head(["user", *subjects, "IOCs can be watched", "tried"])
+    text = head(["user", "IOCs can be watched", "no", "part", "tried"])
     for name, row in rows.items():
-        text += line([name, *(row["subjects"].get(s, "–") for s in subjects), row["watched"], row["date"]])
+        said = {answer: ", ".join(s for s, a in row["subjects"].items() if a == answer) or "–" for answer in ("no", "part")}
+        text += line([name, row["watched"], said["no"], said["part"], row["date"]])
     return text
 
 
@@ -232,10 +242,9 @@ def put_logs():
 
 
 def tls():
-    text = head(["client", "puts", "name and process right", "issuer right", "commit of pvxs", "tried"])
-    for name, row in load("tls").items():
-        text += line([name, *(f"{row[key]:,}" for key in ("puts", "client", "issuer")), row["commit"], row["date"]])
-    return text
+    rows = [(name, *(f"{row[key]:,}" for key in ("puts", "client", "issuer")), row["commit"], row["date"])
+            for name, row in load("tls").items()]
+    return head(["clients", "puts of each", "name and process right", "issuer right", "commit of pvxs", "tried"]) + merged(rows)
 
 
 # --- ebpfMonWhy --------------------------------------------------------------------------------------------
