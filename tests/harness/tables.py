@@ -138,7 +138,7 @@ def kernels():
     text = tell("Tried", WORKS)
     text += head(["kernel", "not right, or not tried", "tried"])
     text += merged((name, others(row["checks"], WORKS, judge_kernel), row["date"]) for name, row in zip(names, rows))
-    text += "\n" + head(["the kernel has", "since", "not", "without it"])
+    text += "\n" + head(["the kernel has", "since", "not in", "without it"])
     for label, since, instead in FEATURES.values():
         without = [name for name, row in zip(names, rows) if row["features"].get(label) != "yes"]
         text += line([f"`{label}`", since, ", ".join(without) or "–", instead])
