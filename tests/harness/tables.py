@@ -129,7 +129,8 @@ def judge_kernel(checks, pattern):
 def others(checks, patterns, of=judge):
     """What is not right, of all that these regular expressions name."""
     found = {what: of(checks, pattern) for what, pattern in patterns.items()}
-    return "; ".join(f"{what}: {'not tried' if cell == '–' else cell}" for what, cell in found.items() if cell != "right") or "nothing"
+    wrong = {what: "not tried" if cell == "–" else cell for what, cell in found.items() if cell != "right"}
+    return "; ".join(f"{what}: {cell}" for what, cell in wrong.items()) or "nothing"
 
 
 def kernels():
@@ -200,12 +201,21 @@ def read_releases(path, kernel):
 
 def releases():
     rows = sorted(load("releases").items(), key=lambda item: ([-n for n in number(item[0].split(" ")[0])], item[0]))
-    lines = []
+    patterns = {what: "|".join(tests) for what, tests in RELEASES.items()}
+    found = {}  # release, what was not right, date → how it was built → compilers
     for name, row in rows:
-        patterns = {what: "|".join(tests) for what, tests in RELEASES.items()}
         release, build = name.split(" ")
-        lines.append([build.replace("-", " ", 1).replace("-", " -"), release, others(row["tests"], patterns), row["date"]])
-    return tell("Tried", RELEASES) + head(["builds", "EPICS Base", "not right, or not tried", "tried"]) + merged(lines)
+        how, _, compiler = build.partition("-")
+        alike = found.setdefault((release, others(row["tests"], patterns), row["date"]), {})
+        alike.setdefault(how, []).append(compiler.replace("-", " -") or "gcc -O3")
+    lines = []
+    for cells, of in found.items():
+        hows = {}  # compilers → how
+        for how, compilers in of.items():
+            hows.setdefault(", ".join(compilers), []).append(how)
+        lines.append(["; ".join(f"{', '.join(hows[c])}: {c}" for c in hows), *cells])
+    text = tell("Tried", RELEASES) + head(["builds", "EPICS Base", "not right, or not tried", "tried"])
+    return text + "".join(line(cells) for cells in lines)
 
 
 # --- capabilities ------------------------------------------------------------------------------------------
@@ -220,10 +230,13 @@ def capabilities():
 
 # --- modules -----------------------------------------------------------------------------------------------
 def modules():
-    rows, levels = load("modules"), ("counts", "chains", "turns", "trace", "writers")
-    text = head(["records of", *levels, "commit", "tried"])
+    """The number of records stands once: it is the same at each level."""
+    rows, levels = load("modules"), ("counts", "chains", "turns", "trace")
+    text = head(["module", "records", *levels, "writers", "commit", "tried"])
     for name, row in rows.items():
-        text += line([name, *(row.get(level, "–").replace(" records", "") for level in levels), row["commit"], row["date"]])
+        cells = [re.sub(r" of \d+ records", "", row.get(level, "–")) for level in levels]
+        records = re.search(r" of (\d+) records", row["counts"])
+        text += line([name, records[1] if records else "–", *cells, row.get("writers", "–"), row["commit"], row["date"]])
     return text
 
 
