@@ -24,17 +24,13 @@ DOCUMENT = TOP / "documentation" / "develop" / "tried.md"
 RESULTS = TOP / "tests" / "results"
 FEATURES_HEADER = TOP / "ebpfMonSup" / "probe" / "kernelLoad.h"
 
-# What the kernel has: member of ebpfMonFeatures → what ebpfMonReport calls it, and what replaces it.
+# What the kernel has: member of ebpfMonFeatures → what ebpfMonReport calls it, and since when kernels have it.
 FEATURES = {
-    "loop": ("bpf_loop", "5.17", "Plain loops walk through chains, up to 16,384 records. Other threads do not get the CPU "
-             "meanwhile. Counts, chains and traces are the same."),
-    "uprobeMulti": ("uprobe_multi", "6.6", "Probes come and go one by one, which takes 100 ms for each that goes, and needs "
-                    "CAP_SYS_ADMIN. A read of a field traps, too, and at level counts each chain, not each pass."),
-    "recvLength": ("receives", "5.5", "Before 6.3 the end of tcp_recvmsg tells it. Without both: no process of a PVA client, no "
-                   "user of a CA client, no join of puts with packets."),
-    "connectState": ("inet_sock_set_state", "4.16", "No process at the other end of a local connection."),
-    "returnUnderSeccomp": ("return probes under seccomp", "all but some from 6.11 on", "Results of puts to an IOC under seccomp "
-                           "come from replies of the server alone."),
+    "loop": ("bpf_loop", "5.17"),
+    "uprobeMulti": ("uprobe_multi", "6.6"),
+    "recvLength": ("receives", "5.5"),
+    "connectState": ("inet_sock_set_state", "4.16"),
+    "returnUnderSeccomp": ("return probes under seccomp", "all but some from 6.11 on"),
 }
 
 # What works: its name in the table → the checks of tests/kernels/check.py, as a regular expression.
@@ -139,10 +135,10 @@ def kernels():
     text = tell("Tried", WORKS)
     text += head(["kernel", "not right, or not tried", "tried"])
     text += merged((name, others(row["checks"], WORKS, judge_kernel), row["date"]) for name, row in zip(names, rows))
-    text += "\n" + head(["the kernel has", "since", "not in", "without it"])
-    for label, since, instead in FEATURES.values():
+    text += "\n" + head(["the kernel has", "since", "not in"])
+    for label, since in FEATURES.values():
         without = [name for name, row in zip(names, rows) if row["features"].get(label) != "yes"]
-        text += line([f"`{label}`", since, ", ".join(without) or "–", instead])
+        text += line([f"`{label}`", since, ", ".join(without) or "–"])
     return text
 
 
@@ -230,13 +226,15 @@ def capabilities():
 
 # --- modules -----------------------------------------------------------------------------------------------
 def modules():
-    """The number of records stands once: it is the same at each level."""
-    rows, levels = load("modules"), ("counts", "chains", "turns", "trace")
-    text = head(["module", "records", *levels, "writers", "commit", "tried"])
-    for name, row in rows.items():
-        cells = [re.sub(r" of \d+ records", "", row.get(level, "–")) for level in levels]
-        records = re.search(r" of (\d+) records", row["counts"])
-        text += line([name, records[1] if records else "–", *cells, row.get("writers", "–"), row["commit"], row["date"]])
+    """A line for each module: how many processings were compared, and where a count was not exact."""
+    text = head(["module", "records", "processings", "not exact", "puts by links of these records", "commit", "tried"])
+    for name, row in load("modules").items():
+        cells = {level: re.fullmatch(r"([\d,]+) of (\d+) records(?:; (.*))?", row[level])
+                 for level in ("counts", "chains", "turns", "trace") if row.get(level, "–") != "–"}
+        done = sum(int(found[1].replace(",", "")) for found in cells.values())
+        wrong = [f"{level}: {found[3]}" for level, found in cells.items() if found[3]]
+        text += line([name, next(iter(cells.values()))[2], f"{done:,}", "; ".join(wrong) or "none", row.get("writers", "–"), row["commit"],
+                      row["date"]])
     return text
 
 
