@@ -77,9 +77,11 @@ def fetch(number):
     apt = debian.Apt(debian.CACHE, SUITES[number], machine)
     apt.update()
     apt.unpack(root, [f"clang-{number}"])
-    # It is of another release of Debian, so it runs with the C library that it was built for.
-    loader = next((root / "usr").glob("lib*/ld-linux-*.so.*"))
-    libraries = next((root / "usr/lib").glob("*/libc.so.6")).parent
+    # It is of another release of Debian, so it runs with the C library that it was built for. Up to Debian 12 the package
+    # of this library has it in /lib.
+    loader, libc = (next(f for top in (root / "usr", root) for f in top.glob(where))
+                    for where in ("lib*/ld-linux-*.so.*", "lib/*/libc.so.6"))
+    libraries = ":".join(str(root / d / libc.parent.name) for d in ("lib", "usr/lib"))
     llvm = root / f"usr/lib/llvm-{number}"
     _write(number, loader, "--library-path", f"{libraries}:{llvm}/lib", llvm / "bin/clang", "-resource-dir",
            next((llvm / "lib/clang").glob(f"{number}*")))
