@@ -19,12 +19,7 @@ struct cold {
     __u32 left; /* so many next traps there are */
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct cold);
-} colds SEC(".maps");
+TABLE(colds, PERCPU_ARRAY, 1, __u32, struct cold);
 
 /* A global function, so that the verifier does not check what follows once for each of its branches. */
 __attribute__((noinline)) int ebpfmon_note_pause(__u64 now)

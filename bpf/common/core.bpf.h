@@ -21,6 +21,7 @@
 #define CORE __attribute__((preserve_access_index))
 
 #include "common/machine.bpf.h"
+#include "common/table.bpf.h"
 
 /*
  * Every program that can be preempted begins with this: it keeps the program on the stack of its thread.

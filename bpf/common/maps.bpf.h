@@ -48,35 +48,16 @@ extern volatile __u64 targetBits[EBPFMON_TARGET_WORDS];
  * number in its cookie. */
 extern volatile __u32 probeNumbers[EBPFMON_PROBES];
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY); /* each trap adds to it: an array costs less than a hash table */
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonHits);
-} hits SEC(".maps");
+/* Each trap adds to it: an array costs less than a hash table. */
+MAP TABLE(hits, PERCPU_ARRAY, EBPFMON_TARGETS_MAX, __u32, struct ebpfMonHits);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonQueues);
-} queues SEC(".maps");
+MAP TABLE(queues, HASH, EBPFMON_TARGETS_MAX, __u32, struct ebpfMonQueues);
 
 /* By thread id, while passes are watched. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct groupThread);
-} groupThreads SEC(".maps");
+MAP TABLE(groupThreads, HASH, 1, __u32, struct groupThread);
 
 /* The first state of a thread, which is too large for the stack. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct thread);
-} blank SEC(".maps");
+MAP TABLE(blank, ARRAY, 1, __u32, struct thread);
 
 MAP struct { BLOCKS_OF(struct ebpfMonRecConf, EBPFMON_BLOCK); } recConf SEC(".maps");
 
@@ -96,152 +77,57 @@ MAP struct {
     __type(value, __u32);
 } freeRoots SEC(".maps");
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonAsyncStat);
-} asyncs SEC(".maps");
+MAP TABLE(asyncs, HASH, 1, __u32, struct ebpfMonAsyncStat);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_LISTS_MAX);
-    __type(key, struct ebpfMonListKey);
-    __type(value, struct ebpfMonList);
-} lists SEC(".maps");
+MAP TABLE(lists, HASH, EBPFMON_LISTS_MAX, struct ebpfMonListKey, struct ebpfMonList);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_PLAIN_MAX);
-    __type(key, struct ebpfMonProgram);
-    __type(value, __u8);
-} plainPrograms SEC(".maps");
+MAP TABLE(plainPrograms, HASH, EBPFMON_PLAIN_MAX, struct ebpfMonProgram, __u8);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, __u8);
-} found SEC(".maps");
+MAP TABLE(found, HASH, EBPFMON_TARGETS_MAX, __u32, __u8);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonPassNotes);
-} passNotes SEC(".maps");
+MAP TABLE(passNotes, HASH, 1, __u32, struct ebpfMonPassNotes);
 
 /* When a lock set was released last, to know how long another thread waited for it. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_RELEASED_MAX);
-    __type(key, struct ebpfMonLockKey);
-    __type(value, __u64);
-} released SEC(".maps");
+MAP TABLE(released, LRU_HASH, EBPFMON_RELEASED_MAX, struct ebpfMonLockKey, __u64);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_QUEUED_MAX);
-    __type(key, struct queueKey);
-    __type(value, struct inQueue);
-} queued SEC(".maps");
+MAP TABLE(queued, LRU_HASH, EBPFMON_QUEUED_MAX, struct queueKey, struct inQueue);
 
 /* Chains that were kept and handed something over. The chains to which that leads are kept, too. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_KEPT_MAX);
-    __type(key, struct chainKey);
-    __type(value, __u32);
-} kept SEC(".maps");
+MAP TABLE(kept, LRU_HASH, EBPFMON_KEPT_MAX, struct chainKey, __u32);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_ARRAYS_MAX);
-    __type(key, struct ebpfMonFieldKey);
-    __type(value, struct ebpfMonArrayConf);
-} arrays SEC(".maps");
+MAP TABLE(arrays, HASH, EBPFMON_ARRAYS_MAX, struct ebpfMonFieldKey, struct ebpfMonArrayConf);
 
 /* The process that opened a local connection, by the namespace of its socket, and the last EBPFMON_ENDED_SHARE of those
  * that have ended of each share of the users, because packets and events are read later. Not LRU: somebody who opens
  * and closes thousands of connections would hide who opened the others. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_OWNERS_MAX);
-    __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonOwned);
-} owners SEC(".maps");
+MAP TABLE(owners, HASH, EBPFMON_OWNERS_MAX, struct ebpfMonPeer, struct ebpfMonOwned);
 
 /* The connections that have ended: the n-th of a share is at n % EBPFMON_ENDED_SHARE of its places. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, EBPFMON_ENDED_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonPeer);
-} endedPlaces SEC(".maps");
+MAP TABLE(endedPlaces, ARRAY, EBPFMON_ENDED_MAX, __u32, struct ebpfMonPeer);
 
 extern volatile __u32 endedOwnersCount[EBPFMON_ENDED_SHARES];
 
 /* Connections for which "owners" had no room. In the object for old kernels also those that have ended. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_ENDED_MAX);
-    __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonOwned);
-} endedOwners SEC(".maps");
+MAP TABLE(endedOwners, LRU_HASH, EBPFMON_ENDED_MAX, struct ebpfMonPeer, struct ebpfMonOwned);
 
 /* In which namespace the socket of a client is, by a connection without its namespace: for servers in another one. Not
  * of loopback. Of several such connections it is the one that was open first. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_OWNERS_MAX);
-    __type(key, struct ebpfMonPeer);
-    __type(value, __u32);
-} clientNetns SEC(".maps");
+MAP TABLE(clientNetns, HASH, EBPFMON_OWNERS_MAX, struct ebpfMonPeer, __u32);
 
 /* The connections that watched IOCs have served. They stay when they have ended, because packets are read later. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_SERVED_MAX);
-    __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonServed);
-} served SEC(".maps");
+MAP TABLE(served, LRU_HASH, EBPFMON_SERVED_MAX, struct ebpfMonPeer, struct ebpfMonServed);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_CERTIFICATES_MAX);
-    __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonCertificate);
-} certificates SEC(".maps");
+MAP TABLE(certificates, LRU_HASH, EBPFMON_CERTIFICATES_MAX, struct ebpfMonPeer, struct ebpfMonCertificate);
 
 /* Who connects, while connect() has not chosen the local port yet. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1u << CONNECT_PLACES_LOG);
-    __type(key, __u32);
-    __type(value, struct connectPlace);
-} connectPlaces SEC(".maps");
+MAP TABLE(connectPlaces, ARRAY, 1u << CONNECT_PLACES_LOG, __u32, struct connectPlace);
 
 /* The same by the address of struct sock, if the place is another one's. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_CONNECTS_MAX);
-    __type(key, __u64);
-    __type(value, struct ebpfMonOwner);
-} connecting SEC(".maps");
+MAP TABLE(connecting, LRU_HASH, EBPFMON_CONNECTS_MAX, __u64, struct ebpfMonOwner);
 
 /* Who called dbProcessNotify(). */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_NOTIFIES_MAX);
-    __type(key, struct notifyKey);
-    __type(value, struct notified);
-} notifies SEC(".maps");
+MAP TABLE(notifies, LRU_HASH, EBPFMON_NOTIFIES_MAX, struct notifyKey, struct notified);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, EBPFMON_LOST_KERNEL);
-    __type(key, __u32);
-    __type(value, __u64);
-} lost SEC(".maps");
+MAP TABLE(lost, ARRAY, EBPFMON_LOST_KERNEL, __u32, __u64);
 
 #endif

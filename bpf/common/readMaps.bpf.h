@@ -9,26 +9,11 @@
 #include "common/core.bpf.h"
 #include "common/thread.bpf.h"
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonTargetConf);
-} targets SEC(".maps");
+MAP TABLE(targets, HASH, EBPFMON_TARGETS_MAX, __u32, struct ebpfMonTargetConf);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_THREADS_MAX);
-    __type(key, __u32);
-    __type(value, struct thread);
-} threads SEC(".maps");
+MAP TABLE(threads, HASH, EBPFMON_THREADS_MAX, __u32, struct thread);
 
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, struct ebpfMonRecKey);
-    __type(value, __u32);
-} recIndex SEC(".maps");
+MAP TABLE(recIndex, HASH, 1, struct ebpfMonRecKey, __u32);
 
 /* A table that grows: an array of blocks of so many elements. The user part makes a block when it is needed, and maps
  * it (probe/mappedTable.h). findInBlocks() finds an element. The sizes stand here instead of the types, because
@@ -48,12 +33,7 @@ MAP struct {
 MAP struct { BLOCKS_OF(struct ebpfMonRecState, EBPFMON_BLOCK); } recState SEC(".maps");
 
 /* Who began an asynchronous processing, by slot. Valid if ebpfMonRecState.noted is EBPFMON_NOTED_CAUSE. */
-MAP struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_CAUSES_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonCauseEvent);
-} causes SEC(".maps");
+MAP TABLE(causes, LRU_HASH, EBPFMON_CAUSES_MAX, __u32, struct ebpfMonCauseEvent);
 
 /* Element "at" of a table of blocks of "number" elements. NULL: there is no such element. */
 static __always_inline void *findInBlocks(void *table, __u32 at, __u32 number)

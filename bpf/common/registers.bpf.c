@@ -17,12 +17,7 @@ struct bpf_iter__task {
     struct task_struct *task;
 } CORE;
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, __u32);
-} regsOf SEC(".maps");
+TABLE(regsOf, ARRAY, 1, __u32, __u32);
 
 /* The registers that are needed to find callers, on x86-64. */
 struct pt_regs___x86 { unsigned long r15, r14, r13, r12, bp, bx, ip, sp; } CORE;

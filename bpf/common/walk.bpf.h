@@ -28,12 +28,7 @@
 #define WALK_TURNS 128 /* turns of one loop; two loops are nested */
 
 #define WALK_ROOM(room, what)                     \
-    struct {                                      \
-        __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);  \
-        __uint(max_entries, 1);                   \
-        __type(key, __u32);                       \
-        __type(value, what);                      \
-    } room##Room SEC(".maps");                    \
+    TABLE(room##Room, PERCPU_ARRAY, 1, __u32, what); \
                                                   \
     static __always_inline what *room##FindRoom(void) \
     {                                             \

@@ -16,41 +16,16 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 hasCookies; /* probes have cookies; the helper came with 5.15. The user part sets it */
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonDeviceConf);
-} deviceIocs SEC(".maps");
+TABLE(deviceIocs, HASH, EBPFMON_TARGETS_MAX, __u32, struct ebpfMonDeviceConf);
 
 /* A table of the kernel part. These programs use the first part of its values only. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_THREADS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonThread);
-} threads SEC(".maps");
+TABLE(threads, HASH, EBPFMON_THREADS_MAX, __u32, struct ebpfMonThread);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_DEVICE_USERS);
-    __type(key, struct ebpfMonDeviceKey);
-    __type(value, struct ebpfMonDeviceStat);
-} deviceUsers SEC(".maps");
+TABLE(deviceUsers, HASH, EBPFMON_DEVICE_USERS, struct ebpfMonDeviceKey, struct ebpfMonDeviceStat);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_DEVICE_FUNCTIONS);
-    __type(key, struct ebpfMonDeviceFunction);
-    __type(value, __u32);
-} deviceFunctions SEC(".maps");
+TABLE(deviceFunctions, HASH, EBPFMON_DEVICE_FUNCTIONS, struct ebpfMonDeviceFunction, __u32);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_DEVICE_PORTS);
-    __type(key, struct ebpfMonDevicePortKey);
-    __type(value, struct ebpfMonDevicePort);
-} devicePorts SEC(".maps");
+TABLE(devicePorts, LRU_HASH, EBPFMON_DEVICE_PORTS, struct ebpfMonDevicePortKey, struct ebpfMonDevicePort);
 
 struct waitKey {
     __u64 user; /* address of the asynUser, which can be in one queue at a time */
@@ -62,12 +37,7 @@ struct waiting {
     __u64 root;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_DEVICE_REQUESTS);
-    __type(key, struct waitKey);
-    __type(value, struct waiting);
-} deviceWaits SEC(".maps");
+TABLE(deviceWaits, LRU_HASH, EBPFMON_DEVICE_REQUESTS, struct waitKey, struct waiting);
 
 /* The function that serves a request may make another request, which the same thread serves. The stack pointer tells
  * the two calls apart. */
@@ -81,19 +51,9 @@ struct serving {
     __u64 begin;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_DEVICE_REQUESTS);
-    __type(key, struct serveKey);
-    __type(value, struct serving);
-} deviceServes SEC(".maps");
+TABLE(deviceServes, LRU_HASH, EBPFMON_DEVICE_REQUESTS, struct serveKey, struct serving);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonDeviceCounts);
-} deviceCounts SEC(".maps");
+TABLE(deviceCounts, PERCPU_ARRAY, 1, __u32, struct ebpfMonDeviceCounts);
 
 static __always_inline __u64 readPtr(__u64 at)
 {

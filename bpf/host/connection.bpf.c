@@ -192,24 +192,14 @@ static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebp
 
 /* Connections of servers that are open, from clients of which "owners" does not tell. Packets that look like one of
  * these with other numbers are forged. Not of loopback. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, ACCEPTED_MAX);
-    __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonFirst);
-} accepted SEC(".maps");
+TABLE(accepted, HASH, ACCEPTED_MAX, struct ebpfMonPeer, struct ebpfMonFirst);
 
 /* Nonzero: "accepted" had no room. */
 volatile __u32 acceptedIsFull;
 
 /* What servers had received of connections that have ended, from clients that are not known here. Packets of a
  * connection that is not here, and has no socket, are forged. */
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, ENDED_SERVED_MAX);
-    __type(key, struct ebpfMonPeer);
-    __type(value, struct ebpfMonServed);
-} endedServed SEC(".maps");
+TABLE(endedServed, LRU_HASH, ENDED_SERVED_MAX, struct ebpfMonPeer, struct ebpfMonServed);
 
 /* The connection of a server begins. */
 static __always_inline void noteAccepted(struct sock *sk)

@@ -34,12 +34,7 @@ struct {
 
 /* Threads that wait for a CPU, or have waited, by thread id. An element stays until its thread ends, because to add and
  * to delete one each time would cost as much as everything else. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_QUERY_WAITS);
-    __type(key, __u32);
-    __type(value, struct ebpfMonQueryWait);
-} waits SEC(".maps");
+TABLE(waits, HASH, EBPFMON_QUERY_WAITS, __u32, struct ebpfMonQueryWait);
 
 static __always_inline struct ebpfMonQueryInCalls *getCalls(const struct event *e)
 {

@@ -10,12 +10,7 @@
 #include "query/queryFile.bpf.h"
 
 /* The processes about which the query asks, by tgid. The user part writes it. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_TARGETS_MAX);
-    __type(key, __u32);
-    __type(value, struct ebpfMonQueryChosen);
-} chosen SEC(".maps");
+TABLE(chosen, HASH, EBPFMON_TARGETS_MAX, __u32, struct ebpfMonQueryChosen);
 
 /* The results. The user part sets the number of elements and the sizes of keys and values. */
 struct {
@@ -33,27 +28,12 @@ struct {
     __uint(value_size, sizeof(struct ebpfMonQueryCell));
 } noCell SEC(".maps");
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, EBPFMON_QUERY_PAYERS);
-    __type(key, __u32);
-    __type(value, struct ebpfMonQueryCounts);
-} counts SEC(".maps");
+TABLE(counts, PERCPU_ARRAY, EBPFMON_QUERY_PAYERS, __u32, struct ebpfMonQueryCounts);
 
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, EBPFMON_QUERY_THREADS);
-    __type(key, __u32);
-    __type(value, struct ebpfMonQueryInHand);
-} inHand SEC(".maps");
+TABLE(inHand, HASH, EBPFMON_QUERY_THREADS, __u32, struct ebpfMonQueryInHand);
 
 /* The first state of a thread, which is too large for the stack. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonQueryInHand);
-} nothingInHand SEC(".maps");
+TABLE(nothingInHand, ARRAY, 1, __u32, struct ebpfMonQueryInHand);
 
 /* The word of a key that is the number of the put, if each put has a cell. */
 #define PUT_NUMBER_AT (plan.keySize / 8 - 1)

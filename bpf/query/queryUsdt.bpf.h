@@ -7,12 +7,7 @@
 #include "query/queryWho.bpf.h"
 
 /* The user part sets the number of elements, and writes them before the probes are attached. */
-struct {
-    __uint(type, BPF_MAP_TYPE_HASH);
-    __uint(max_entries, 1);
-    __type(key, struct ebpfMonQuerySiteKey);
-    __type(value, struct ebpfMonQuerySite);
-} sites SEC(".maps");
+TABLE(sites, HASH, 1, struct ebpfMonQuerySiteKey, struct ebpfMonQuerySite);
 
 /* A program may read its context at constant offsets only. So the register is read as memory of the kernel. */
 static __always_inline __u64 readRegister(const void *ctx, __u32 word)

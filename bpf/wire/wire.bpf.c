@@ -16,6 +16,7 @@
 #include <linux/tcp.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
+#include "common/table.bpf.h"
 #include "ebpfMonPacket.h"
 #include "wire/wireLooks.bpf.h"
 #include "wire/wirePorts.bpf.h"
@@ -50,12 +51,7 @@ struct packet {
     __u32 isUdp;
 };
 
-struct {
-    __uint(type, BPF_MAP_TYPE_LRU_HASH);
-    __uint(max_entries, EBPFMON_CONNS);
-    __type(key, struct ebpfMonConnKey);
-    __type(value, struct ebpfMonConn);
-} conns SEC(".maps");
+TABLE(conns, LRU_HASH, EBPFMON_CONNS, struct ebpfMonConnKey, struct ebpfMonConn);
 
 /*
  * Connections whose begin was seen, and that are not in "conns": what their SYN and SYN-ACK tell. A short connection
@@ -77,12 +73,7 @@ struct begun {
 
 #define BEGUN_PLACES_LOG 12
 
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1u << BEGUN_PLACES_LOG);
-    __type(key, __u32);
-    __type(value, struct begun);
-} begun SEC(".maps");
+TABLE(begun, ARRAY, 1u << BEGUN_PLACES_LOG, __u32, struct begun);
 
 /* Connections that were foreign when this CPU looked last: a comparison here costs less than a lookup in "conns". */
 struct foreign {
@@ -94,12 +85,7 @@ struct foreign {
 
 #define FOREIGN_PLACES_LOG 8
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1u << FOREIGN_PLACES_LOG);
-    __type(key, __u32);
-    __type(value, struct foreign);
-} foreigns SEC(".maps");
+TABLE(foreigns, PERCPU_ARRAY, 1u << FOREIGN_PLACES_LOG, __u32, struct foreign);
 
 /* Random, set by the user part: for the keys of IPv6 connections (ebpfMonConnKeySet6). */
 volatile __u64 keySeed;
@@ -107,12 +93,7 @@ volatile __u64 keySeed;
 /* A new number whenever the user part has said what a connection is. */
 volatile __u32 changes;
 
-struct {
-    __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, __u32);
-    __type(value, struct ebpfMonPacketCounts);
-} counts SEC(".maps");
+TABLE(counts, PERCPU_ARRAY, 1, __u32, struct ebpfMonPacketCounts);
 
 /* The time in seconds, set by the user part: to read a clock for each foreign packet would cost more than everything
  * else. */

@@ -3,18 +3,12 @@
 #ifndef EBPFMON_WIREPORTS_BPF_H
 #define EBPFMON_WIREPORTS_BPF_H
 
-#include <linux/bpf.h>
 #include <bpf/bpf_endian.h>
-#include <bpf/bpf_helpers.h>
+#include "common/table.bpf.h"
 #include "ebpfMonPacket.h"
 
 /* A bit for each port, in host byte order. */
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, EBPFMON_PORT_WORDS);
-    __type(key, __u32);
-    __type(value, __u64);
-} ports SEC(".maps");
+TABLE(ports, ARRAY, EBPFMON_PORT_WORDS, __u32, __u64);
 
 static __always_inline int isExpected(__be16 port)
 {

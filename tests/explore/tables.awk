@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Finds the tables that the headers of bpf/ declare, for helpers.c: a line of C for each.
+/^MAP TABLE\(/ { split($0, part, /[(,]/); print "ELEMENTS(" part[2] ")" }
 /^MAP struct/ { kind = "ELEMENTS" }
 /BLOCKS_OF\(/ && !/define/ { kind = "BLOCKS" }
 /BPF_MAP_TYPE_RINGBUF/ { kind = "" }
