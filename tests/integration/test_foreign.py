@@ -9,7 +9,6 @@ from tests.harness import db, paths
 from tests.harness.wait import until
 
 ARM = paths.CACHE / "aarch64"
-LIBRARIES = sorted(ARM.glob("*/lib/linux-aarch64"))
 COMPILER_LIBRARIES = "/usr/aarch64-linux-gnu/lib"
 
 

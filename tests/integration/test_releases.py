@@ -46,7 +46,6 @@ DATABASE = "".join([
     db.record("ai", "AI"), db.record("ao", "OFF", DISP="1"),
     *(db.record("waveform", f"WF{t}", FTVL=t, NELM="5") for t in ("STRING", "CHAR", "SHORT", "LONG", "FLOAT", "DOUBLE")),
 ])
-NO_TRUTH = {"READY"}
 COUNTERS = [line.split("$(P)")[1].split('"')[0] for line in DATABASE.splitlines() if 'CALC, "VAL+1"' in line]
 SCANNED = {line.split("$(P)")[1].split('"')[0]: line.split('SCAN, "')[1].split('"')[0]
            for line in DATABASE.splitlines() if 'SCAN, "' in line}
