@@ -26,147 +26,86 @@
 
 /* --- changes of a group --- */
 
-#define ADD(hash, value) ebpfMonHashFnv64(hash, &(value), sizeof(value))
-/* The first "count" elements of an array; all, if it has fewer. */
-#define ADD_ROWS(hash, array, count) \
-    ebpfMonHashFnv64(hash, array, ((count) < sizeof(array) / sizeof((array)[0]) ? (count) : \
-                     sizeof(array) / sizeof((array)[0])) * sizeof((array)[0]))
+/* Values of a group that this thread writes: members that follow each other, without a gap between them; or of a table
+ * the rows in use. */
+typedef struct {
+    ebpfMonGroup group;
+    size_t at, size;  /* of all of them, or of a row */
+    size_t used, max; /* where the number of rows in use is, an unsigned, and how many there can be; max 0: no table */
+} groupPart;
 
-static uint64_t hashState(const ebpfMonPublished *p)
+#define AT(member)   offsetof(ebpfMonPublished, member)
+#define SIZE(member) sizeof(((ebpfMonPublished *)NULL)->member)
+#define VALUES(group, first, last) { ebpfMonGroup##group, AT(first), AT(last) + SIZE(last) - AT(first), 0, 0 }
+#define ROWS(group, table, used) \
+    { ebpfMonGroup##group, AT(table), SIZE(table[0]), AT(used), SIZE(table) / SIZE(table[0]) }
+
+static const groupPart parts[] = {
+    VALUES(State, state, stateMessage),
+    VALUES(State, host, packets),
+    ROWS(Iocs, iocs.ioc, iocs.rows),
+    VALUES(Iocs, iocs.gone, iocs.count),
+    VALUES(Iocs, iocs.timed, iocs.shown),
+    VALUES(Puts, puts.count, puts.denied), /* every put increases the count */
+    VALUES(Puts, puts.rate, puts.rate),
+    ROWS(Proc, processings.busiest, processings.busiestCount),
+    VALUES(Proc, processings.count, processings.busiestCount),
+    ROWS(Chains, chains.slowest, chains.slowestCount),
+    VALUES(Chains, chains.slowestCount, chains.slowestCount),
+    VALUES(Chains, chains.selectedRoot, chains.selectedRoot),
+    VALUES(Chains, chains.selectedFound, chains.selectedFound),
+    VALUES(Chains, chains.hist, chains.histMax),
+    ROWS(Async, asyncs.slowest, asyncs.slowestCount),
+    VALUES(Async, asyncs.slowestCount, asyncs.slowestCount),
+    VALUES(Async, asyncs.selectedFound, asyncs.selectedFound),
+    VALUES(Async, asyncs.hist, asyncs.busyMax),
+    ROWS(Watch, watched.row, watched.count),
+    ROWS(Search, searches.name, searches.names),
+    ROWS(Search, searches.client, searches.clients),
+    ROWS(Search, searches.server, searches.servers),
+    VALUES(Search, searches.count, searches.names),
+    VALUES(Search, searches.clients, searches.clients),
+    VALUES(Search, searches.beacons, searches.servers),
+    ROWS(Health, health.ioc, health.iocs),
+    ROWS(Health, health.scan, health.scans),
+    ROWS(Health, health.hangLine, health.hangLines),
+    ROWS(Health, health.event, health.events),
+    ROWS(Health, health.goneIoc, health.goneRows),
+    VALUES(Health, health.iocs, health.iocs),
+    VALUES(Health, health.cpuMax, health.scans),
+    VALUES(Health, health.lateCount, health.lateBrief),
+    VALUES(Health, health.gone, health.gone),
+    VALUES(Health, health.hangs, health.hangs),
+    VALUES(Health, health.still, health.hangLines),
+    VALUES(Health, health.restarts, health.eventHead),
+};
+
+/* 0: another thread writes this group. */
+static uint64_t findHash(const ebpfMonPublished *published, ebpfMonGroup group)
 {
-    uint64_t hash = ADD(EBPFMON_FNV64_BEGIN, p->state);
+    const char *base = (const char *)published;
+    uint64_t hash = 0;
 
-    hash = ADD(hash, p->stateMessage);
-    hash = ADD(hash, p->host);
-    hash = ADD(hash, p->losses);
-    hash = ADD(hash, p->audit);
-    hash = ADD(hash, p->costs);
-    return ADD(hash, p->packets);
-}
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        const groupPart *p = &parts[i];
+        size_t rows = p->max ? *(const unsigned *)(base + p->used) : 1;
 
-static uint64_t hashIocs(const ebpfMonIocValues *v)
-{
-    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->rows);
-
-    hash = ADD(hash, v->count);
-    hash = ADD(hash, v->gone);
-    hash = ADD(hash, v->timed);
-    hash = ADD(hash, v->slowUntimed);
-    return ADD(hash, v->shown);
-}
-
-/* Every put increases the count, so it is enough to compare the counts. */
-static uint64_t hashPuts(const ebpfMonPutValues *v)
-{
-    uint64_t hash = ADD(EBPFMON_FNV64_BEGIN, v->count);
-
-    hash = ADD(hash, v->denied);
-    return ADD(hash, v->rate);
-}
-
-static uint64_t hashProcessings(const ebpfMonProcValues *v)
-{
-    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->busiest, v->busiestCount);
-
-    hash = ADD(hash, v->count);
-    hash = ADD(hash, v->rate);
-    return ADD(hash, v->busiestCount);
-}
-
-static uint64_t hashChains(const ebpfMonChainValues *v)
-{
-    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->slowest, v->slowestCount);
-
-    hash = ADD(hash, v->slowestCount);
-    hash = ADD(hash, v->selectedRoot);
-    hash = ADD(hash, v->selectedFound);
-    hash = ADD(hash, v->hist);
-    hash = ADD(hash, v->histP50);
-    hash = ADD(hash, v->histP99);
-    hash = ADD(hash, v->histMax);
-    return ADD(hash, v->histEdge);
-}
-
-static uint64_t hashAsyncs(const ebpfMonAsyncValues *v)
-{
-    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->slowest, v->slowestCount);
-
-    hash = ADD(hash, v->slowestCount);
-    hash = ADD(hash, v->selectedFound);
-    hash = ADD(hash, v->hist);
-    hash = ADD(hash, v->latencyMax);
-    return ADD(hash, v->busyMax);
-}
-
-static uint64_t hashWatched(const ebpfMonWatchValues *v)
-{
-    return ADD_ROWS(EBPFMON_FNV64_BEGIN, v->row, v->count);
-}
-
-static uint64_t hashSearches(const ebpfMonSearches *v)
-{
-    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->name, v->names);
-
-    hash = ADD_ROWS(hash, v->client, v->clients);
-    hash = ADD_ROWS(hash, v->server, v->servers);
-    hash = ADD(hash, v->count);
-    hash = ADD(hash, v->rate);
-    hash = ADD(hash, v->replaced);
-    hash = ADD(hash, v->never);
-    hash = ADD(hash, v->names);
-    hash = ADD(hash, v->clients);
-    hash = ADD(hash, v->beacons);
-    hash = ADD(hash, v->beaconRate);
-    hash = ADD(hash, v->heard);
-    return ADD(hash, v->servers);
-}
-
-static uint64_t hashHealth(const ebpfMonHealth *v)
-{
-    const double highest[] = { v->cpuMax, v->memMax, v->fdMax, v->callbackMax, v->onceMax, v->holdMax, v->casMax };
-    const uint64_t counts[] = {v->iocs,      v->scans,    v->lateCount, v->gone,     v->hangs,
-                               v->hangLines, v->restarts, v->events,    v->eventHead, v->still,
-                               v->lateNow,   (uint64_t)v->isFarLate};
-    uint64_t hash = ADD_ROWS(EBPFMON_FNV64_BEGIN, v->ioc, v->iocs);
-
-    hash = ADD_ROWS(hash, v->scan, v->scans);
-    hash = ADD_ROWS(hash, v->hangLine, v->hangLines);
-    hash = ADD_ROWS(hash, v->event, v->events);
-    hash = ADD(hash, v->stillText);
-    hash = ADD(hash, v->isEventTrouble);
-    hash = ADD_ROWS(hash, v->goneIoc, v->goneRows);
-    hash = ADD(hash, v->lateText);
-    hash = ADD(hash, v->lateBrief);
-    hash = ADD(hash, highest);
-    return ADD(hash, counts);
-}
-
-/* Returns 0 if another thread writes this group. */
-static int findHash(const ebpfMonPublished *p, ebpfMonGroup group, uint64_t *hash)
-{
-    switch (group) {
-    case ebpfMonGroupState:  *hash = hashState(p); return 1;
-    case ebpfMonGroupIocs:   *hash = hashIocs(&p->iocs); return 1;
-    case ebpfMonGroupPuts:   *hash = hashPuts(&p->puts); return 1;
-    case ebpfMonGroupProc:   *hash = hashProcessings(&p->processings); return 1;
-    case ebpfMonGroupChains: *hash = hashChains(&p->chains); return 1;
-    case ebpfMonGroupAsync:  *hash = hashAsyncs(&p->asyncs); return 1;
-    case ebpfMonGroupWatch:  *hash = hashWatched(&p->watched); return 1;
-    case ebpfMonGroupSearch: *hash = hashSearches(&p->searches); return 1;
-    case ebpfMonGroupHealth: *hash = hashHealth(&p->health); return 1;
-    default: return 0;
+        if (p->group == group)
+            hash = ebpfMonHashFnv64(hash ? hash : EBPFMON_FNV64_BEGIN, base + p->at,
+                                    p->size * (p->max && rows > p->max ? p->max : rows));
     }
+    return hash;
 }
 
 int ebpfMonGroupChangesFind(ebpfMonGroupChanges *changes, ebpfMonPublished *published, ebpfMonGroup group)
 {
-    uint64_t hash;
+    uint64_t hash = findHash(published, group);
     int isSame;
 
-    if (!findHash(published, group, &hash))
+    if (!hash)
         return 0;
-    hash = ADD(hash, published->isMeasured); /* until the first measurement the PVs are INVALID, so they must process
-                                              * once more then, even with the same value */
+    /* until the first measurement the PVs are INVALID, so they must process once more then, even with the same value */
+    hash = ebpfMonHashFnv64(hash, &published->isMeasured, sizeof(published->isMeasured));
     isSame = changes->group[group].isKnown && changes->group[group].hash == hash;
     if (isSame)
         published->time[group] = changes->group[group].time;
