@@ -95,14 +95,11 @@ static void onConnection(struct connection_handler_args args)
  * important. */
 static int dropMessage(const char *format, va_list args)
 {
-    (void)format;
-    (void)args;
     return 0;
 }
 
 static void onException(struct exception_handler_args args)
 {
-    (void)args;
 }
 
 int topPvsOpen(topPvs *pvs, const char *prefix)
@@ -158,7 +155,6 @@ topPv *topPvsGet(topPvs *pvs, const char *name, topKind kind)
 
 void topPvsPoll(topPvs *pvs)
 {
-    (void)pvs;
     ca_poll();
 }
 

@@ -20,7 +20,6 @@ static ebpfMonDevices *devices;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonDevicesGetValues(devices);
 }
 
@@ -28,7 +27,6 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 {
     const ebpfMonDeviceValues *v = ebpfMonDevicesGetValues(devices);
 
-    (void)published;
     return index < v->rows ? &v->row[index] : NULL;
 }
 
@@ -101,7 +99,6 @@ static void listDevices(const iocshArgBuf *args)
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const ebpfMonDeviceValues *v = ebpfMonDevicesGetValues(devices);
 
-    (void)args;
     ebpfMonModuleLock();
     ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
     if (v->rows)

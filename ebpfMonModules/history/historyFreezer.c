@@ -52,7 +52,6 @@ static volatile sig_atomic_t isSignalled; /* static because a signal handler has
 
 static void onSignal(int number)
 {
-    (void)number;
     isSignalled = 1;
 }
 

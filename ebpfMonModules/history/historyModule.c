@@ -18,7 +18,6 @@ static ebpfMonHistory *history;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonHistoryGetValues(history);
 }
 

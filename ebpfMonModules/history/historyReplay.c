@@ -292,7 +292,6 @@ static void runReplay(ebpfMonWorker *worker, void *arg)
 {
     uint64_t before = ebpfMonClockMonotonic();
 
-    (void)arg;
     while (!ebpfMonWorkerIsStopping(worker)) {
         uint64_t now = ebpfMonClockMonotonic();
         double ahead = getNumber(&replay.speed) * (double)(now - before);
@@ -312,7 +311,6 @@ static void runReplay(ebpfMonWorker *worker, void *arg)
 
 static void stopReplay(void *arg)
 {
-    (void)arg;
     ebpfMonSharedWorkerStop(&replay.worker, 2);
 }
 
@@ -330,7 +328,6 @@ static int findField(field *f)
 /* Instead of that of the monitor. */
 static long startReplay(void *arg)
 {
-    (void)arg;
     if (findField(&replay.time) || findField(&replay.speed) || findField(&replay.step)) {
         ebpfMonPublishedSetState(ebpfMonFailed, "there is no ebpfMonReplay.db");
         return -1;

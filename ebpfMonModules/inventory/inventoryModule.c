@@ -30,7 +30,6 @@ static ebpfMonTargets         *iocs; /* NULL: the monitor does not run yet */
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonRecSyncGetValues(recSync);
 }
 
@@ -45,7 +44,6 @@ static ebpfMonPv pvs[] = {
 
 static int startModule(void *arg, const ebpfMonModuleCore *core)
 {
-    (void)arg;
     iocs = core->targets;
     if (ebpfMonRecSyncBegin(recSync, core->targets, core->packetServers) |
         ebpfMonInventoryKeeperBegin(keeper, core->targets))
@@ -57,7 +55,6 @@ static int startModule(void *arg, const ebpfMonModuleCore *core)
 /* The threads use no table of the kernel part, so one that does not end does no harm. */
 static int stopModule(void *arg, double seconds)
 {
-    (void)arg;
     ebpfMonRecSyncStop(recSync, seconds);
     ebpfMonInventoryKeeperStop(keeper, seconds);
     return 0;
@@ -65,7 +62,6 @@ static int stopModule(void *arg, double seconds)
 
 static void wakeThreads(void *arg)
 {
-    (void)arg;
     ebpfMonRecSyncWake(recSync);
     ebpfMonInventoryKeeperWake(keeper);
 }

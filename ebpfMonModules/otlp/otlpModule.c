@@ -16,7 +16,6 @@ static ebpfMonOtlp *otlp;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonOtlpGetValues(otlp);
 }
 
@@ -32,7 +31,6 @@ static ebpfMonPv pvs[] = {
 
 static int startModule(void *arg, const ebpfMonModuleCore *core)
 {
-    (void)core;
     ebpfMonOtlpReadEnvironment(arg);
     return 0;
 }

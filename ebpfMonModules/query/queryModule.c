@@ -184,7 +184,6 @@ static long getScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
 {
     const ShownColumn *dev = prec->dpvt;
 
-    (void)leaves;
     if (!dev)
         return -1;
     ebpfMonLazyMutexLock(&scanLock);
@@ -478,7 +477,6 @@ static void listQueries(const iocshArgBuf *args)
 {
     ebpfMonTextReport *report = ebpfMonTextReportNew();
 
-    (void)args;
     ebpfMonQueriesAddList(queries, report);
     ebpfMonTextReportPrint(report);
 }
@@ -541,7 +539,6 @@ static int stopModule(void *arg, double seconds)
 
 static void giveMetrics(void *arg, ebpfMonModuleTakeMetric take, void *to)
 {
-    (void)arg;
     ebpfMonQueryResultsGiveMetrics(results, take, to);
 }
 

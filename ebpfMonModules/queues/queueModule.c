@@ -24,7 +24,6 @@ static ebpfMonUnconnected *unconnected;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonQueueRoomGetValues(queues);
 }
 
@@ -32,13 +31,11 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 {
     const ebpfMonQueueValues *v = ebpfMonQueueRoomGetValues(queues);
 
-    (void)published;
     return index < v->rows ? &v->row[index] : NULL;
 }
 
 static const void *getUnconnected(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonUnconnectedGetValues(unconnected);
 }
 
@@ -46,7 +43,6 @@ static const void *getName(const struct ebpfMonPublished *published, unsigned in
 {
     const ebpfMonUnconnectedValues *v = ebpfMonUnconnectedGetValues(unconnected);
 
-    (void)published;
     return index < v->rows ? &v->row[index] : NULL;
 }
 
@@ -80,7 +76,6 @@ static ebpfMonPv pvs[] = {
 
 static int startModule(void *arg, const ebpfMonModuleCore *core)
 {
-    (void)arg;
     return ebpfMonQueueRoomBegin(queues, core) || ebpfMonUnconnectedBegin(unconnected, core) ? -1 : 0;
 }
 
@@ -88,13 +83,11 @@ static int stopModule(void *arg, double seconds)
 {
     int isLate = ebpfMonQueueRoomStop(queues, seconds);
 
-    (void)arg;
     return ebpfMonUnconnectedStop(unconnected, seconds) || isLate ? -1 : 0;
 }
 
 static void wakeModule(void *arg)
 {
-    (void)arg;
     ebpfMonQueueRoomWake(queues);
 }
 
@@ -117,7 +110,6 @@ static void listQueues(const iocshArgBuf *args)
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const ebpfMonQueueValues *v = ebpfMonQueueRoomGetValues(queues);
 
-    (void)args;
     ebpfMonModuleLock();
     ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
     if (v->rows)
@@ -144,7 +136,6 @@ static void listUnconnected(const iocshArgBuf *args)
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const ebpfMonUnconnectedValues *v = ebpfMonUnconnectedGetValues(unconnected);
 
-    (void)args;
     ebpfMonModuleLock();
     ebpfMonTextReportAdd(report, "%u CA links of watched IOCs, %u not connected\n", v->links, v->unconnected);
     if (v->rows)

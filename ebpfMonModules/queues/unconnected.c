@@ -276,7 +276,6 @@ static void noteOwned(void *arg, unsigned file, unsigned long inode)
 {
     ownerLook *l = arg;
 
-    (void)file;
     for (unsigned i = 0; i < l->to->count; i++)
         if (l->isWanted[i] && l->to->socket[i].inode == inode && !l->to->socket[i].pid)
             l->to->socket[i].pid = l->pid;

@@ -328,7 +328,6 @@ static void reportSettings(void *arg, int level)
 {
     const settings *s = arg;
 
-    (void)level;
     printf("settings: %s%s\n", s->file[0] ? "kept in " : "not kept: ebpfMonKeepSettings", s->file);
 }
 
@@ -362,7 +361,6 @@ static void forgetSettings(const iocshArgBuf *args)
     char pattern[EBPFMON_PATTERN_SIZE], text[256] = "";
     ebpfMonFilter filter;
 
-    (void)args;
     if (!here.start[0]) {
         refuse("ebpfMonForgetSettings", "no settings are kept: ebpfMonKeepSettings, before iocInit");
         return;

@@ -28,7 +28,6 @@ static ebpfMonSubscriptions *subs;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonSubscriptionsGetValues(subs);
 }
 
@@ -36,7 +35,6 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 {
     const ebpfMonSubscriptionValues *v = ebpfMonSubscriptionsGetValues(subs);
 
-    (void)published;
     return index < v->rows ? &v->row[index] : NULL;
 }
 
@@ -122,7 +120,6 @@ static void listSubscriptions(const iocshArgBuf *args)
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const ebpfMonSubscriptionValues *v = ebpfMonSubscriptionsGetValues(subs);
 
-    (void)args;
     ebpfMonModuleLock();
     ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
     if (v->rows)

@@ -19,7 +19,6 @@ static ebpfMonUses *uses;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonUsesGetValues(uses);
 }
 
@@ -38,7 +37,6 @@ static int startModule(void *arg, const ebpfMonModuleCore *core)
 
 static int stopModule(void *arg, double seconds)
 {
-    (void)seconds; /* as the keeper has */
     return ebpfMonUsesStop(arg);
 }
 

@@ -17,7 +17,6 @@ static ebpfMonWaits *waits;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    (void)published;
     return index ? NULL : ebpfMonWaitsGetValues(waits);
 }
 
@@ -25,7 +24,6 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 {
     const ebpfMonWaitValues *v = ebpfMonWaitsGetValues(waits);
 
-    (void)published;
     return index < v->rows ? &v->row[index] : NULL;
 }
 
@@ -65,8 +63,6 @@ static void addPut(void *arg, const ebpfMonModulePut *put)
 
 static void wakeModule(void *arg, const epicsTimeStamp *time, const char *text)
 {
-    (void)time;
-    (void)text;
     ebpfMonWaitsWake(arg);
 }
 
@@ -80,7 +76,6 @@ static void listWaits(const iocshArgBuf *args)
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     const ebpfMonWaitValues *v = ebpfMonWaitsGetValues(waits);
 
-    (void)args;
     ebpfMonModuleLock();
     ebpfMonTextReportAdd(report, "%s\n%s", v->state[0] ? v->state : "the monitor does not run", v->text);
     ebpfMonModuleUnlock();

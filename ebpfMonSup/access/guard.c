@@ -99,7 +99,6 @@ static void lookAtRules(ASCLIENTPVT client, asClientStatus status)
     rulesProbe *p = asGetClientPvt(client);
     const char *fault = findFault(p);
 
-    (void)status;
     client->access = (asAccessRights)-1; /* it calls us only if the rights change; these differ from all real ones */
     if (fault && fault != p->fault)
         errlogSevPrintf(errlogMajor, "ebpfMon: clients cannot write to the monitor's PVs: %s\n", fault);

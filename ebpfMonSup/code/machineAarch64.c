@@ -79,7 +79,6 @@ static inline uint64_t ebpfMonA64Page(uint32_t adrp, uint64_t vaddr)
 
 unsigned ebpfMonInsnLengthAarch64(const uint8_t *code, size_t len)
 {
-    (void)code;
     return len >= SIZE ? SIZE : 0;
 }
 

@@ -491,7 +491,6 @@ static void findOwned(void *arg, unsigned file, unsigned long inode)
     End key = { .inode = inode };
     End *end = bsearch(&key, owner->clients->end, owner->clients->count, sizeof(key), byInode);
 
-    (void)file;
     if (end && !end->pid) {
         end->pid = owner->pid;
         owner->found++;

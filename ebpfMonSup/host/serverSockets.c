@@ -439,7 +439,6 @@ static void compareOwned(void *arg, unsigned file, unsigned long inode)
 {
     acceptorSearch *s = arg;
 
-    (void)file;
     s->isOwned |= inode == s->inode;
 }
 
@@ -516,7 +515,6 @@ static void compareSender(void *arg, unsigned file, unsigned long inode)
 {
     senderSearch *s = arg;
 
-    (void)file;
     for (unsigned i = 0; i < s->count; i++)
         s->isOwned |= inode == s->inode[i];
 }

@@ -213,7 +213,6 @@ static int addRow(void *arg, const struct inet_diag_msg *m, size_t bytes)
     ebpfMonTcpRow row = { .state = m->idiag_state, .localPort = m->id.idiag_sport, .remotePort = m->id.idiag_dport,
                           .uid = m->idiag_uid, .inode = m->idiag_inode };
 
-    (void)bytes;
     row.v4 = getAddress(m, m->id.idiag_src, &row.local) && getAddress(m, m->id.idiag_dst, &row.remote);
     row.v6 = getAddress6(m, m->id.idiag_src, row.local6) && getAddress6(m, m->id.idiag_dst, row.remote6);
     if (r->count >= ROWS_MAX || ebpfMonArrayGrow(&r->rows, &r->room, r->count + 1, 64, sizeof(*r->rows)))

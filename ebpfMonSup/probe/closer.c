@@ -152,7 +152,6 @@ static void *runCloser(void *arg)
 {
     closeTask *c;
 
-    (void)arg;
     pthread_setname_np(pthread_self(), "ebpfMonClose");
     pthread_mutex_lock(&closer.lock);
     while ((c = takeNext()) != NULL) {

@@ -50,7 +50,6 @@ static int keepText(enum libbpf_print_level level, const char *fmt, va_list ap)
 
 static void setPrint(void *arg)
 {
-    (void)arg;
     libbpf_set_print(keepText);
 }
 

@@ -612,7 +612,6 @@ static int awaitsReply(const ebpfMonPacketPut *p, const ebpfMonPut *put)
 
 static int isUntold(const ebpfMonPacketPut *p, const void *arg)
 {
-    (void)arg;
     return !p->pva && !p->isPublished;
 }
 

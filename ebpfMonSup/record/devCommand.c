@@ -46,7 +46,6 @@ static void resetLostByRecord(boRecord *prec)
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
-    (void)prec;
     monitor->resetLost(monitor->arg);
     logs->resetLost(logs->arg);
 }
@@ -55,7 +54,6 @@ static void acknowledgeGoneByRecord(boRecord *prec)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
 
-    (void)prec;
     monitor->acknowledgeGone(monitor->arg);
 }
 
@@ -63,13 +61,11 @@ static void rotateLogsByRecord(boRecord *prec)
 {
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
-    (void)prec;
     logs->rotate(logs->arg);
 }
 
 static void acknowledgeByRecord(boRecord *prec)
 {
-    (void)prec;
     ebpfMonPublishedAcknowledge(ebpfMonShownByPvs);
 }
 

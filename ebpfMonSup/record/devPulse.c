@@ -51,7 +51,6 @@ static long initPulse(dbCommon *prec)
 
 static long getScanList(int leaves, dbCommon *prec, IOSCANPVT *list)
 {
-    (void)prec;
     *list = ebpfMonScanList(ebpfMonGroupUnexpected, 0, leaves);
     return 0;
 }

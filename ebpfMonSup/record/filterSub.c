@@ -199,8 +199,6 @@ static void onProcessed(processNotify *notify)
 
 static void getNothing(processNotify *notify, notifyGetType type)
 {
-    (void)notify;
-    (void)type;
 }
 
 /* Processes the filter record, and waits until it has completed. If it processes already, this waits for that first. */

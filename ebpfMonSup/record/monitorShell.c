@@ -47,7 +47,6 @@ static void startMonitor(const iocshArgBuf *args)
     ebpfMonState state = ebpfMonPublishedLock()->state;
     long status;
 
-    (void)args;
     ebpfMonPublishedUnlock();
     if (state == ebpfMonRunning || state == ebpfMonDegraded) {
         printf("ebpfMonStart: ebpfMon runs already\n");
@@ -125,7 +124,6 @@ static void resetLost(const iocshArgBuf *args)
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
-    (void)args;
     monitor->resetLost(monitor->arg);
     logs->resetLost(logs->arg);
 }
@@ -214,7 +212,6 @@ static void printRules(const iocshArgBuf *args)
     unsigned kept = 0, open;
     uint64_t newest;
 
-    (void)args;
     if (!puts) {
         errlogSevPrintf(errlogMajor, "ebpfMonRulesShow: out of memory: free memory on this host, then try again\n");
         ebpfMonTextReportFree(report);
@@ -243,7 +240,6 @@ static void printRules(const iocshArgBuf *args)
 
 static void acknowledgeByCommand(const iocshArgBuf *args)
 {
-    (void)args;
     printf("unexpected puts open: %u\n", ebpfMonPublishedAcknowledge(ebpfMonShownByShell));
 }
 
@@ -328,7 +324,6 @@ static void rotateLogs(const iocshArgBuf *args)
 {
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
-    (void)args;
     ebpfMonShellSetStatus(logs->rotate(logs->arg));
 }
 

@@ -47,7 +47,6 @@ static void serveSignals(void *arg)
 {
     char number;
 
-    (void)arg;
     for (;;) {
         ssize_t n = read(signalPipe[0], &number, 1);
 

@@ -109,7 +109,6 @@ static void onValues(void *user, IOSCANPVT list, int priority)
 {
     scanGroup *group = user;
 
-    (void)list;
     epicsMutexMustLock(scanLock);
     group->values.busy &= ~(1u << priority);
     if (!group->values.busy) {
@@ -147,7 +146,6 @@ static void onRows(void *user, IOSCANPVT list, int priority)
     uint64_t newest;
     unsigned busy;
 
-    (void)list;
     epicsMutexMustLock(scanLock);
     busy = group->rows.busy &= ~(1u << priority);
     newest = group->newest;

@@ -282,7 +282,6 @@ static void addInode(void *arg, unsigned file, unsigned long inode)
 {
     connectionEnds *e = arg;
 
-    (void)file;
     if (!ebpfMonArrayGrow(&e->inode, &e->room, e->inodes + 1, 256, sizeof(*e->inode)))
         e->inode[e->inodes++] = inode;
 }

@@ -108,7 +108,6 @@ static void addOwned(void *arg, unsigned file, unsigned long inode)
 {
     iocSockets *s = arg;
 
-    (void)file;
     if (!ebpfMonArrayGrow(&s->inode, &s->inodeRoom, s->inodes + 1, 256, sizeof(*s->inode)))
         s->inode[s->inodes++] = inode;
 }

@@ -839,8 +839,6 @@ static void readCaMessage(void *state, const ebpfMonMessage *m)
 /* Each channel and each request gets a new number, so what we know stays true. */
 static void noteCaGap(void *state, int fromServer)
 {
-    (void)state;
-    (void)fromServer;
 }
 
 static void noteCaName(void *state, uint32_t sid, const char *text)

@@ -659,7 +659,6 @@ static const struct { int8_t client, server; } least[pvaCommands] = {
 
 static int findPvaFrame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame)
 {
-    (void)state;
     /* Decide as early as possible: while a header is searched for, this is called at every byte. */
     if ((have > 0 && p[0] != 0xca) || (have > 1 && (!p[1] || p[1] > VERSION_MAX))) {
         return -1;

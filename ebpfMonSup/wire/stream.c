@@ -38,8 +38,6 @@ void ebpfMonMemoryAccountStart(ebpfMonMemoryAccount *a, const ebpfMonWireLimits 
 
 static void ignoreEvent(void *arg, const ebpfMonWireEvent *event)
 {
-    (void)arg;
-    (void)event;
 }
 
 void ebpfMonMemoryAccountMute(ebpfMonMemoryAccount *a)

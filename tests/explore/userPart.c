@@ -156,7 +156,6 @@ void userBeginPasses(void)
 /* sweeps.c, ebpfMonSweepsAreSettled() */
 static int areSettled(void *arg)
 {
-    (void)arg;
     for (unsigned i = 0; i < iocOne->count; i++) {
         const struct ebpfMonRecState *st = &helpersState[i];
         const iocRecord *r = &iocOne->record[i];

@@ -22,7 +22,6 @@ static void sink(void *arg, const ebpfMonWireEvent *e)
 {
     const char *const text[] = { e->user, e->host, e->name, e->options, e->text, e->message };
 
-    (void)arg;
     for (unsigned i = 0; i < sizeof text / sizeof text[0]; i++)
         sum += strlen(text[i]);
     for (size_t i = 0; i < e->have; i++)

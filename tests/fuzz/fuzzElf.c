@@ -21,7 +21,6 @@ static uint64_t word;
 
 static int readStack(void *arg, uint64_t addr, uint64_t *value)
 {
-    (void)arg;
     *value = word += addr & 0xff;
     return addr & 1 ? -1 : 0;
 }

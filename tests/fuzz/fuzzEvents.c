@@ -47,7 +47,6 @@ static void onPut(void *arg, const ebpfMonFinishedPut *finished)
     const ebpfMonPut *p = finished->put;
     char line[1000];
 
-    (void)arg;
     checkText(p->pv, sizeof(p->pv));
     checkText(p->channel, sizeof(p->channel));
     checkText(p->val, sizeof(p->val));
@@ -64,48 +63,37 @@ static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 
 static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
 {
-    (void)arg;
     ebpfMonLinkMessagesAdd(m.messages, write);
 }
 
 static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
-    (void)arg;
-    (void)iocId;
-    (void)precord;
 }
 
 static uint64_t countLost(void *arg)
 {
-    (void)arg;
     return 0;
 }
 
 static void onChain(void *arg, ebpfMonTarget *t, const struct ebpfMonChain *chain, const struct ebpfMonChainRec *rec,
                     uint32_t count)
 {
-    (void)arg;
     ebpfMonTracesAddChain(m.traces, t, chain, rec, count);
     ebpfMonTracesFinishChain(m.traces);
 }
 
 static int isExporting(void *arg)
 {
-    (void)arg;
     return 1;
 }
 
 static void addSpan(void *arg, const ebpfMonSpan *span)
 {
-    (void)arg;
     checkText(span->name, sizeof(span->name));
 }
 
 static int isDescribed(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
 {
-    (void)arg;
-    (void)t;
-    (void)trace;
     return 1;
 }
 
@@ -113,7 +101,6 @@ static int onTrace(void *arg, ebpfMonTarget *t, ebpfMonTrace *trace)
 {
     static char text[20000];
 
-    (void)arg;
     FUZZ_CHECK(ebpfMonTraceTextWrite(m.walk, t, trace, SECOND, text, sizeof(text)) < sizeof(text));
     ebpfMonTraceSpansExport(m.spans, t, trace, SECOND);
     return 0;
@@ -159,8 +146,6 @@ static void clear(void)
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
-    (void)argc;
-    (void)argv;
     fakeMake();
     fake.t->slot = SLOT;
     fake.t->probesOn = EBPFMON_BIT(ebpfMonProgPutReturn);

@@ -17,12 +17,10 @@
 /* Nothing here writes to a record, so the guard, with the server behind it, stays out. */
 void ebpfMonGuardKeep(struct dbCommon *prec)
 {
-    (void)prec;
 }
 
 int ebpfMonGuardSetBack(struct dbCommon *prec)
 {
-    (void)prec;
     return 0;
 }
 

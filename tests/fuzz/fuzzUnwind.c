@@ -16,7 +16,6 @@ static size_t inputSize;
 
 static int readStack(void *arg, uint64_t addr, uint64_t *value)
 {
-    (void)arg;
     if (inputSize < 8 || addr > inputSize - 8)
         return -1;
     memcpy(value, input + addr, 8);

@@ -71,8 +71,6 @@ ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *to, unsigned long
 {
     uint64_t at = (uint64_t)(uintptr_t)from->iov_base;
 
-    (void)pid;
-    (void)flags;
     if (nTo != 1 || nFrom != 1)
         abort();
     for (unsigned i = 0; i < areas; i++)

@@ -27,8 +27,6 @@ static long initDriver(int after)
 
 static long getInterrupt(int cmd, dbCommon *prec, IOSCANPVT *scan)
 {
-    (void)cmd;
-    (void)prec;
     *scan = interrupt;
     return 0;
 }

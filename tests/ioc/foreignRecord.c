@@ -73,7 +73,6 @@ static long processLate(struct dbCommon *common)
 
 static long holdFair(struct dbAddr *addr, int after)
 {
-    (void)addr;
     if (!after)
         raise(SIGSTOP);
     return 0;

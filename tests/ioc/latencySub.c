@@ -437,7 +437,6 @@ static long lockOrphan(aSubRecord *prec)
     static pthread_mutex_t orphan = PTHREAD_MUTEX_INITIALIZER;
     pthread_t thread;
 
-    (void)prec;
     if (pthread_create(&thread, NULL, lockAndEnd, &orphan) == 0)
         pthread_join(thread, NULL);
     pthread_mutex_lock(&orphan);
@@ -459,7 +458,6 @@ static long readInput(aSubRecord *prec)
 
 static void makeMutex(void *arg)
 {
-    (void)arg;
     base = epicsMutexMustCreate();
 }
 
@@ -467,7 +465,6 @@ static long initLockTwo(aSubRecord *prec)
 {
     static epicsThreadOnceId once = EPICS_THREAD_ONCE_INIT;
 
-    (void)prec;
     epicsThreadOnce(&once, makeMutex, NULL);
     return 0;
 }

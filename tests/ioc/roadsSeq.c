@@ -53,7 +53,6 @@ static long putByCa(const char *pv, const char *value, const char *how)
     double number = strtod(value, &end);
     int i, status;
 
-    (void)how;
     if (!ca_current_context())
         ca_context_create(ca_enable_preemptive_callback);
     for (i = 0; i < CHANNELS && channel[i].name[0] && strcmp(channel[i].name, pv) != 0; i++)

@@ -151,7 +151,6 @@ static void run(ebpfMonWorker *worker, void *arg)
 
 static void idle(ebpfMonWorker *worker, void *arg)
 {
-    (void)arg;
     while (!ebpfMonWorkerIsStopping(worker))
         ebpfMonWorkerWait(worker, 60);
 }
@@ -172,7 +171,6 @@ static void runWithoutSign(ebpfMonWorker *worker, void *arg)
 static void noteScheduler(ebpfMonWorker *worker, void *arg)
 {
     *(int *)arg = sched_getscheduler(0);
-    (void)worker;
 }
 
 /* sd_notify(3): one datagram to the socket that NOTIFY_SOCKET names. */
@@ -289,7 +287,6 @@ static int sum;
 
 static void add(ebpfMonWorker *worker, void *arg)
 {
-    (void)worker;
     for (int i = 0; i < 10000; i++) {
         ebpfMonLazyMutexLock(&lazy);
         sum++;

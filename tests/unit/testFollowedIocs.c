@@ -27,7 +27,6 @@ static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 {
     Known *known = (Known *)ioc;
 
-    (void)arg;
     seen.entered++;
     seen.oddPayload += known->payload != 0;
     ioc->isOn = !seen.refuse;
@@ -39,8 +38,6 @@ static void enter(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
 
 static void leave(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 {
-    (void)arg;
-    (void)ioc;
     seen.left++;
     seen.ended += hasEnded != 0;
 }

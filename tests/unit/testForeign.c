@@ -195,7 +195,6 @@ static void work(void *data)
 {
     uint64_t until = ebpfMonClockThreadCpu() + 30000000;
 
-    (void)data;
     usleep(1000);
     while (ebpfMonClockThreadCpu() < until)
         ;
@@ -232,7 +231,6 @@ static void testBusyHost(void)
 
 static void doNothing(void *data)
 {
-    (void)data;
 }
 
 /* Runs a child that may make no more threads, from the begin, or ("hasReader") after its reader was idle for long.

@@ -25,20 +25,17 @@ static uint64_t base, id;
 
 static int isReal(void *arg, const ebpfMonPacketPut *put)
 {
-    (void)arg;
     return ntohs(put->peer.port) != forgedPort;
 }
 
 static void onPublish(void *arg, ebpfMonPut *put)
 {
-    (void)arg;
     published = *put;
     count++;
 }
 
 static void onWake(void *arg)
 {
-    (void)arg;
     wakes++;
 }
 
@@ -189,7 +186,6 @@ static void testUnsure(void)
     reply(1001, first, 0, 1);
     put = join("X", "5", 2);
     testOk(!put.gateway[0], "the gateway refused it");
-
 }
 
 static void testNotSeen(void)

@@ -29,7 +29,6 @@ static struct {
 
 static void writeRow(void *arg, const ebpfMonHistoryRow *row)
 {
-    (void)arg;
     written.rows++;
     written.puts += (unsigned)row->n;
     written.last = *row;
@@ -105,7 +104,6 @@ static void addMinuteRow(void *arg, int automatic, const char *kind, const char 
 {
     size_t used = strlen(written.lines);
 
-    (void)arg;
     snprintf(written.lines + used, sizeof(written.lines) - used, "%d %s %s %s %s\n", automatic, kind, ioc ? ioc : "-",
              pv ? pv : "-", value);
 }

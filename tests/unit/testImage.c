@@ -285,8 +285,6 @@ static void testOneFileLeft(void)
 
 MAIN(testImage)
 {
-    (void)argc;
-    (void)argv;
     if (getenv(WAITER)) /* the new program has its arguments: execve closes files before it sets them */
         return write(1, "", 1) == 1 ? (int)read(0, folder, 1) : 1;
 

@@ -116,7 +116,6 @@ static int compareRecord(void *arg, const ebpfMonInventoryRecord *record)
 {
     DBENTRY entry;
 
-    (void)arg;
     records++;
     dbInitEntry(pdbbase, &entry);
     if (dbFindRecord(&entry, record->name)) {
@@ -134,8 +133,6 @@ static int compareRecord(void *arg, const ebpfMonInventoryRecord *record)
 
 static int stopAtSecond(void *arg, const ebpfMonInventoryRecord *record)
 {
-    (void)arg;
-    (void)record;
     return ++records == 2;
 }
 
@@ -209,8 +206,6 @@ static void testLongLink(void)
 
 static int countOnly(void *arg, const ebpfMonInventoryRecord *record)
 {
-    (void)arg;
-    (void)record;
     return ++records >= 10000; /* enough: something is wrong */
 }
 
@@ -263,7 +258,6 @@ static unsigned variables;
 
 static void keepVariable(void *arg, const char *name, const char *value)
 {
-    (void)arg;
     if (variables < 64) {
         snprintf(variable[variables].name, sizeof(variable[0].name), "%s", name);
         snprintf(variable[variables++].value, sizeof(variable[0].value), "%s", value);

@@ -35,7 +35,6 @@ static unsigned knownCount;
 
 static int isKnown(void *arg, pid_t pid)
 {
-    (void)arg;
     for (unsigned i = 0; i < knownCount; i++)
         if (known[i] == pid)
             return 1;
@@ -46,7 +45,6 @@ static pid_t running; /* an IOC that has started; 0: none */
 
 static int isRunning(void *arg, pid_t pid)
 {
-    (void)arg;
     return pid == running;
 }
 

@@ -43,7 +43,6 @@ static uint64_t lastChange;
 
 static void onFinished(void *arg, const ebpfMonFinishedPut *finished)
 {
-    (void)arg;
     count++;
     lastFinished = *finished;
     last = *finished->put;
@@ -52,21 +51,18 @@ static void onFinished(void *arg, const ebpfMonFinishedPut *finished)
 
 static void onLinkWritten(void *arg, const ebpfMonLinkWrite *write)
 {
-    (void)arg;
     linkWrites++;
     lastWrite = *write;
 }
 
 static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
-    (void)arg;
     linkChanges += iocId == fake.t->iocId;
     lastChange = precord;
 }
 
 static uint64_t countLost(void *arg)
 {
-    (void)arg;
     return 0;
 }
 

@@ -378,7 +378,6 @@ static void runPackets(void *arg)
 {
     unsigned state = 1;
 
-    (void)arg;
     for (uint32_t i = 0; i < PUTS; i++)
         for (unsigned lane = 0; lane < LANES; lane++) {
             struct ebpfMonPeer peer = makeCircuit(20 + lane);
@@ -398,7 +397,6 @@ static void runIoc(void *arg)
 {
     unsigned state = 7;
 
-    (void)arg;
     for (uint32_t i = 0; i < PUTS; i++)
         for (unsigned lane = 0; lane < LANES; lane++) {
             ebpfMonMessageKey key = { .peer = makeCircuit(20 + lane), .seq = lane & 1 ? i * 50 + 50 : i * 50, .at = now,

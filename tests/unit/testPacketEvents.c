@@ -41,7 +41,6 @@ static uint64_t elsewhereAt;
 static int readSockets(const pid_t *pids, unsigned watched, unsigned n, unsigned max, ebpfMonSocketOwners *owners,
                        ebpfMonServerSocket **list)
 {
-    (void)watched; (void)max; (void)owners;
     *list = calloc(1, sizeof(**list));
     **list = (ebpfMonServerSocket){ .pid = pids[0], .port = htons(WATCHED_PORT) };
     return (int)n;
@@ -54,13 +53,11 @@ static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
 
 static pid_t findProcess(const struct ebpfMonPeer *peer)
 {
-    (void)peer;
     return OTHER_PID;
 }
 
 static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
 {
-    (void)arg; (void)ev; (void)pid;
     return 0;
 }
 
@@ -69,19 +66,16 @@ static unsigned forged;
 
 static int isServed(void *arg, const ebpfMonPacketPut *p)
 {
-    (void)arg; (void)p;
     return served;
 }
 
 static void countForged(void *arg)
 {
-    (void)arg;
     forged++;
 }
 
 static int readName(pid_t pid, char *buf, size_t size)
 {
-    (void)pid;
     snprintf(buf, size, "%s", serverName);
     return 0;
 }
@@ -97,31 +91,26 @@ static long readQueue(pid_t pid, const struct ebpfMonPeer *peer)
 
 static void onPort(void *arg, uint32_t netns, uint16_t port)
 {
-    (void)arg; (void)netns; (void)port;
 }
 
 static void getFilter(void *arg, ebpfMonFilter *f)
 {
-    (void)arg;
     *f = filter;
 }
 
 static uint64_t countLost(void *arg)
 {
-    (void)arg;
     return lost;
 }
 
 static void onElsewhere(void *arg, const ebpfMonWireEvent *ev, uint64_t at)
 {
-    (void)arg; (void)ev;
     elsewhere++;
     elsewhereAt = at;
 }
 
 static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 {
-    (void)arg;
     count++;
     last = *finished->put;
     lostPuts += last.result == ebpfMonPutLost;

@@ -20,7 +20,6 @@ static ebpfMonMessageKey lastKey;
 
 static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 {
-    (void)arg;
     count++;
     last = *finished->put;
     lastKey = *finished->key;

@@ -47,7 +47,6 @@ static uint64_t tookNs;
 
 static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 {
-    (void)arg;
     events[ev->kind]++;
     if (ev->kind == ebpfMonWireSearch)
         lastPeer = ev->peer;
@@ -55,7 +54,6 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
 
 static void onCovers(void *arg, const uint32_t *netns, unsigned count)
 {
-    (void)arg;
     coversCalls++;
     memcpy(coveredBefore, covered, sizeof(covered));
     memcpy(covered, netns, count * sizeof(*netns));
@@ -64,30 +62,25 @@ static void onCovers(void *arg, const uint32_t *netns, unsigned count)
 
 static int setOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)
 {
-    (void)peer; (void)owner;
     return 0;
 }
 
 static void onRefused(void *arg, int hasWrongSum)
 {
-    (void)arg; (void)hasWrongSum;
 }
 
 static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
 {
-    (void)arg; (void)peer;
     return -1;
 }
 
 static int isReal(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
 {
-    (void)arg; (void)peer; (void)first;
     return 1;
 }
 
 static void onTook(void *arg, const struct ebpfMonPeer *sender, uint64_t ns)
 {
-    (void)arg;
     tookCount++;
     tookFrom = *sender;
     tookNs += ns;

@@ -15,7 +15,6 @@ static unsigned changes;
 
 static void countChange(void *arg)
 {
-    (void)arg;
     changes++;
 }
 

@@ -47,7 +47,6 @@ static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
     size_t head = ip->ihl * 4u + (ip->protocol == IPPROTO_TCP ? tcp->doff * 4u : 8u);
     int n = netns == network[CHILD].netns ? CHILD : OWN;
 
-    (void)arg;
     if (packet->len > head) {
         handedUp[n][ntohs(tcp->source)]++;
         handedUp[n][ntohs(tcp->dest)]++;
@@ -56,14 +55,12 @@ static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
 
 static void onOpened(void *arg, pid_t pid, uint32_t netns)
 {
-    (void)arg;
     openedCount++;
     opened = (ebpfMonNetns){ .pid = pid, .netns = netns };
 }
 
 static void onMessage(void *arg, const char *message)
 {
-    (void)arg;
     if (strstr(message, "fetch failed"))
         epicsAtomicIncrIntT(&fetchErrors);
     if (strstr(message, "in packets are not seen"))

@@ -37,7 +37,6 @@ static void countWake(void *wakes)
 
 static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 {
-    (void)arg;
     if (!count++)
         firstId = finished->id;
     lastId = finished->id;

@@ -201,7 +201,6 @@ static unsigned auditMessages;
 
 static void countAuditMessages(void *arg, const char *message)
 {
-    (void)arg;
     auditMessages += strstr(message, "cross-check") != NULL;
 }
 

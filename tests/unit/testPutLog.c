@@ -313,7 +313,6 @@ static char said[2000];
 
 static void keepMessage(void *unused, const char *text)
 {
-    (void)unused;
     strncat(said, text, sizeof(said) - strlen(said) - 1);
 }
 

@@ -12,7 +12,6 @@ static uint64_t lost;
 
 static uint64_t countLost(void *arg)
 {
-    (void)arg;
     return lost;
 }
 

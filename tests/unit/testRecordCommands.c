@@ -294,7 +294,6 @@ static char lastError[400]; /* the thread of errlog writes it; it is read after 
 
 static void noteError(void *arg, const char *message)
 {
-    (void)arg;
     snprintf(lastError, sizeof(lastError), "%s", message);
 }
 

@@ -38,7 +38,6 @@ static int whole;
 
 static void onMessage(void *arg, const char *message)
 {
-    (void)arg;
     if (strstr(message, "unexpected put"))
         whole = strlen(message) < 256 && strstr(message, "ebpfMonPutAck\n") && strstr(message, "...") &&
                 !strstr(message, "TRUNCATED");

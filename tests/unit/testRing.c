@@ -110,8 +110,6 @@ static void testTheEnd(void)
 
 static void onAndOn(void *arg, const void *event, size_t size)
 {
-    (void)event;
-    (void)size;
     ++*(unsigned *)arg;
     commit(reserve(120));
 }

@@ -29,7 +29,6 @@ static unsigned ports[8], portCount;
 static int readSockets(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
                        ebpfMonSocketOwners *owners, ebpfMonServerSocket **list)
 {
-    (void)max; (void)owners;
     watchedIocs = watched;
     lastPid = pids[count - 1];
     if (sameSockets)
@@ -48,7 +47,6 @@ static uint32_t processNetns; /* of "process"; 0: any */
 
 static uint32_t readNetns(pid_t pid)
 {
-    (void)pid;
     return processNetns;
 }
 
@@ -74,7 +72,6 @@ static const ebpfMonServerReaders readers = {
 
 static void onPort(void *arg, uint32_t netns, uint16_t port)
 {
-    (void)arg; (void)netns;
     if (portCount < 8)
         ports[portCount++] = port;
 }

@@ -228,8 +228,6 @@ static void testRandom(void)
 
 MAIN(testSite)
 {
-    (void)argc;
-    (void)argv;
     testPlan(49 + 3 + 2);
     testFast();
     testStepped();

@@ -46,7 +46,6 @@ __attribute__((noinline)) void stackOuter(int n)
 
 static void thread(void *arg)
 {
-    (void)arg;
     stackOuter(3);
     epicsEventMustTrigger(done);
 }
@@ -174,7 +173,6 @@ static void testStub(void)
 
 static int anything(void *arg, uint64_t addr, uint64_t *value)
 {
-    (void)addr;
     *value = *(uint64_t *)arg = *(uint64_t *)arg * 6364136223846793005u + 1442695040888963407u;
     return 0;
 }

@@ -31,7 +31,6 @@ static void note(const char *fmt, ...)
 /* "[R5+R1" completes R1, "[R5<R1" was handed over by R1, "[R5<" by the chain itself; the number is the level. */
 static int enterChain(void *arg, const ebpfMonWalkChain *c)
 {
-    (void)arg;
     note("[R%u%s", c->chain->chain.rootSlot, !c->above ? "" : c->completes ? "+" : "<");
     if (c->above && c->nodeAbove != EBPFMON_NO_PARENT)
         note("R%u", c->above->shape->record[c->nodeAbove]);
@@ -43,8 +42,6 @@ static int enterChain(void *arg, const ebpfMonWalkChain *c)
  * "=": it stands above, too. */
 static int enterRecord(void *arg, const ebpfMonWalkChain *c, const ebpfMonWalkRecord *r)
 {
-    (void)arg;
-    (void)c;
     note("%u%s%s:R%u%s", r->depth, r->isRoot ? "*" : "", r->via, r->index, r->rec ? "" : "~");
     if (r->completedBy)
         note("%u", (unsigned)r->completedBy->chain.head.tid);

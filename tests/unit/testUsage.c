@@ -151,7 +151,6 @@ static ebpfMonWatched span[8];
 
 static void noteRow(void *arg, const ebpfMonUse *row)
 {
-    (void)arg;
     rows++;
     lastRow = *row;
 }
