@@ -42,23 +42,16 @@ int ebpfMonSettingsCheck(ebpfMonSettings *s, char *why, size_t size)
 
 static ebpfMonOpStatus refuseSettings(void *arg, const ebpfMonSettings *settings, char *why, size_t size)
 {
-    (void)arg;
-    (void)settings;
-    (void)why;
-    (void)size;
     return ebpfMonOpAbsent;
 }
 
 static long refuseStart(void *arg)
 {
-    (void)arg;
     return -1;
 }
 
 static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
-    (void)arg;
-    (void)filter;
     snprintf(why, size, "not in force: this IOC is not linked with ebpfMon, or had no memory at its start");
     memset(answer, 0, sizeof(*answer));
     return -1;
@@ -66,96 +59,54 @@ static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswe
 
 static int isFilterApplied(void *arg, unsigned number)
 {
-    (void)arg;
-    (void)number;
     return 0;
 }
 
 static void getFilter(void *arg, ebpfMonFilter *filter)
 {
-    (void)arg;
     *filter = ebpfMonFilterDefault;
 }
 
 /* Stands for setLevel and setReference. */
 static ebpfMonOpStatus setRule(void *arg, const char *iocPattern, int value, char *why, size_t size)
 {
-    (void)arg;
-    (void)iocPattern;
-    (void)value;
-    (void)why;
-    (void)size;
     return ebpfMonOpAbsent;
 }
 
 static int getLevel(void *arg, unsigned i, char iocPattern[EBPFMON_PATTERN_SIZE])
 {
-    (void)arg;
-    (void)i;
-    (void)iocPattern;
     return -1;
 }
 
 static void resetLost(void *arg)
 {
-    (void)arg;
 }
 
 static void publishClients(void *arg)
 {
-    (void)arg;
 }
 
-static ebpfMonOpStatus addIocs(void *arg, ebpfMonTextReport *report)
+static ebpfMonOpStatus addList(void *arg, ebpfMonList of, ebpfMonTextReport *report, const char *pattern,
+                               const char *record)
 {
-    (void)arg;
-    (void)report;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus addRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern,
-                                  const char *recordPattern)
-{
-    (void)arg;
-    (void)report;
-    (void)iocPattern;
-    (void)recordPattern;
-    return ebpfMonOpAbsent;
-}
-
-static ebpfMonOpStatus addMatching(void *arg, ebpfMonTextReport *report, const char *pattern)
-{
-    (void)arg;
-    (void)report;
-    (void)pattern;
     return ebpfMonOpAbsent;
 }
 
 static ebpfMonOpStatus refuseTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count,
                                    char *why, size_t size)
 {
-    (void)arg;
-    (void)report;
-    (void)recordPattern;
-    (void)count;
-    (void)why;
-    (void)size;
     return ebpfMonOpAbsent;
 }
 
 static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level)
 {
-    (void)arg;
-    (void)report;
-    (void)level;
     return ebpfMonOpAbsent;
 }
 
 /* Used while there is no monitor: every function fails, and says so if it has a text. */
 static const ebpfMonMonitorOps monitorOpsAbsent = {
-    NULL,        refuseSettings, refuseStart, setFilter, isFilterApplied, getFilter,   setRule,     getLevel,
-    setRule,     resetLost,      resetLost,   addIocs,   addRecords,      addMatching, addMatching, addMatching,
-    publishClients, refuseTrace, addReport};
+    NULL, refuseSettings, refuseStart, setFilter, isFilterApplied, getFilter, setRule, getLevel, setRule, resetLost,
+    resetLost, addList, publishClients, refuseTrace, addReport};
 
 /* --- logs --- */
 
@@ -185,39 +136,30 @@ static long refuseCommand(void)
 
 static long absentRotate(void *arg)
 {
-    (void)arg;
     return refuseCommand();
 }
 
 static long absentJson(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
 {
-    (void)arg, (void)file, (void)maxMB, (void)hours, (void)keep, (void)mode;
     return refuseCommand();
 }
 
 static long absentCaPutLog(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix)
 {
-    (void)arg;
-    (void)target, (void)json, (void)mode, (void)prefix;
     return refuseCommand();
 }
 
 static long absentMetadata(void *arg, const char *key, const char *value)
 {
-    (void)arg;
-    (void)key, (void)value;
     return refuseCommand();
 }
 
 static void absentResetLost(void *arg)
 {
-    (void)arg;
 }
 
 static void absentReport(void *arg, int level)
 {
-    (void)arg;
-    (void)level;
     refuseCommand();
 }
 

@@ -51,6 +51,15 @@ typedef struct {
     unsigned number;     /* for isFilterApplied; 0: the filter waits for the start of the monitor */
 } ebpfMonFilterAnswer;
 
+/* What a list is of, and what its pattern is a pattern of. */
+typedef enum {
+    ebpfMonListIocs,    /* all */
+    ebpfMonListRecords, /* IOCs */
+    ebpfMonListChains,  /* roots */
+    ebpfMonListClients, /* IOCs; their clients are read now */
+    ebpfMonListUsers    /* PVs to which clients have channels; the same */
+} ebpfMonList;
+
 typedef struct {
     void *arg; /* the first argument of each function */
     /* Only before the start. */
@@ -75,15 +84,9 @@ typedef struct {
     void (*resetLost)(void *arg);
     /* The IOCs that are gone do not count any more. */
     void (*acknowledgeGone)(void *arg);
-    /* The following functions add to "report", while the monitor runs. */
-    ebpfMonOpStatus (*addIocs)(void *arg, ebpfMonTextReport *report);
-    ebpfMonOpStatus (*addRecords)(void *arg, ebpfMonTextReport *report, const char *iocPattern,
-                                  const char *recordPattern);
-    ebpfMonOpStatus (*addChains)(void *arg, ebpfMonTextReport *report, const char *rootPattern);
-    /* Reads the clients of the IOCs now. Then addClients adds the clients, and addUsers those with channels to matching
-     * PVs. */
-    ebpfMonOpStatus (*addClients)(void *arg, ebpfMonTextReport *report, const char *iocPattern);
-    ebpfMonOpStatus (*addUsers)(void *arg, ebpfMonTextReport *report, const char *pvPattern);
+    /* Adds a list to "report", while the monitor runs. "pattern": of its elements; of records also "record". */
+    ebpfMonOpStatus (*addList)(void *arg, ebpfMonList of, ebpfMonTextReport *report, const char *pattern,
+                               const char *record);
     /* Publishes the clients again, because their patterns have changed. */
     void (*publishClients)(void *arg);
     /* Prints the next "count" chains in which a matching record processes; 0: prints no more. Adds the IOCs that do not

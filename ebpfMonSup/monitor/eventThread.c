@@ -77,25 +77,21 @@ static uint64_t getDue(void *arg)
 
 static int getFile(void *arg)
 {
-    (void)arg;
     return ebpfMonKernelEventsFile();
 }
 
 static int beginSleep(void *arg)
 {
-    (void)arg;
     return ebpfMonKernelEventsBeginSleep();
 }
 
 static void endSleep(void *arg)
 {
-    (void)arg;
     ebpfMonKernelEventsEndSleep();
 }
 
 static int isAnnounced(void *arg)
 {
-    (void)arg;
     return ebpfMonKernelEventsAreAnnounced();
 }
 

@@ -98,7 +98,6 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 
 static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
 {
-    (void)arg;
     ebpfMonModulesTellPacket(&(ebpfMonModulePacket){ .time = packet->time, .netns = netns, .ip = packet->ip,
                              .length = packet->len, .sent = packet->wireLen });
 }
@@ -132,7 +131,6 @@ static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
     struct ebpfMonOwner owner;
     uid_t user;
 
-    (void)arg;
     if (!ebpfMonKernelGetOwner(peer, NULL, &owner))
         return -1;
     user = ebpfMonProcPayer((pid_t)owner.pid); /* 0 if it is gone */

@@ -54,7 +54,6 @@ static void runWatchdog(void *arg)
     char text[200], before[8] = "", status[STATUS_SIZE] = "";
     int isWatched = ebpfMonServiceWatchdog() > 0;
 
-    (void)arg;
     for (;;) {
         unsigned stuck = ebpfMonWorkersFindStuck(PATIENCE, text, sizeof(text));
 

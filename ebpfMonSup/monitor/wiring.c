@@ -22,7 +22,6 @@ static void onIocsChanged(void *arg)
 /* A server that is not EPICS Base came or went. Packet thread. */
 static void onPacketServersChanged(void *arg)
 {
-    (void)arg;
     ebpfMonModulesTellIocs();
 }
 
@@ -137,14 +136,12 @@ static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
     struct ebpfMonOwner owner = { .pid = 0 };
     uint32_t netns = ebpfMonKernelGetOwner(&ev->peer, &ev->first, &owner);
 
-    (void)arg;
     *pid = owner.pid;
     return netns;
 }
 
 static int isServed(void *arg, const ebpfMonPacketPut *put)
 {
-    (void)arg;
     return ebpfMonKernelIsServed(&put->peer, put->first.seq[0] || put->first.seq[1] ? &put->first : NULL,
                                  put->replied ? &put->seq : NULL);
 }
@@ -158,7 +155,6 @@ static void countForged(void *arg)
 
 static int wantNoSpans(void *arg)
 {
-    (void)arg;
     return 0;
 }
 

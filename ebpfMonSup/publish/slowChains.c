@@ -312,9 +312,6 @@ int ebpfMonSlowChainsAdd(ebpfMonSlowChains *slow, ebpfMonTarget *t, ebpfMonTrace
 
 static int isAlways(void *arg, ebpfMonTarget *t, const ebpfMonTrace *trace)
 {
-    (void)arg;
-    (void)t;
-    (void)trace;
     return 1;
 }
 

@@ -10,26 +10,30 @@
 #include "model/ops.h"
 #include "record/shellCommand.h"
 
-static void listIocs(const iocshArgBuf *args)
+/* The pattern is the first argument; "what": of what it is one. NULL: it has none. "record": a pattern of records. */
+static void printList(const char *command, ebpfMonList of, const char *argument, const char *what, const char *record)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    char pattern[EBPFMON_PATTERN_SIZE] = "";
+    ebpfMonTextReport *report;
 
-    (void)args;
-    ebpfMonShellPrintReport("ebpfMonIocs", report, monitor->addIocs(monitor->arg, report), "");
+    if (what && ebpfMonShellReadPattern(command, argument, what, pattern))
+        return;
+    report = ebpfMonTextReportNew();
+    ebpfMonShellPrintReport(command, report, monitor->addList(monitor->arg, of, report, pattern, record), "");
+}
+
+static void listIocs(const iocshArgBuf *args)
+{
+    printList("ebpfMonIocs", ebpfMonListIocs, NULL, NULL, NULL);
 }
 
 static void listRecords(const iocshArgBuf *args)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char ioc[EBPFMON_PATTERN_SIZE], record[EBPFMON_PATTERN_SIZE];
-    ebpfMonTextReport *report;
+    char record[EBPFMON_PATTERN_SIZE];
 
-    if (ebpfMonShellReadPattern("ebpfMonRecords", args[0].sval, "IOC", ioc) ||
-        ebpfMonShellReadPattern("ebpfMonRecords", args[1].sval, "record", record))
-        return;
-    report = ebpfMonTextReportNew();
-    ebpfMonShellPrintReport("ebpfMonRecords", report, monitor->addRecords(monitor->arg, report, ioc, record), "");
+    if (ebpfMonShellReadPattern("ebpfMonRecords", args[1].sval, "record", record) == 0)
+        printList("ebpfMonRecords", ebpfMonListRecords, args[0].sval, "IOC", record);
 }
 
 static void printPuts(const iocshArgBuf *args)
@@ -61,14 +65,7 @@ static void printPuts(const iocshArgBuf *args)
 
 static void listChains(const iocshArgBuf *args)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char root[EBPFMON_PATTERN_SIZE];
-    ebpfMonTextReport *report;
-
-    if (ebpfMonShellReadPattern("ebpfMonChains", args[0].sval, "root", root))
-        return;
-    report = ebpfMonTextReportNew();
-    ebpfMonShellPrintReport("ebpfMonChains", report, monitor->addChains(monitor->arg, report, root), "");
+    printList("ebpfMonChains", ebpfMonListChains, args[0].sval, "root", NULL);
 }
 
 static void traceChains(const iocshArgBuf *args)
@@ -177,26 +174,12 @@ static void listSearches(const iocshArgBuf *args)
 
 static void listClients(const iocshArgBuf *args)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char ioc[EBPFMON_PATTERN_SIZE];
-    ebpfMonTextReport *report;
-
-    if (ebpfMonShellReadPattern("ebpfMonClients", args[0].sval, "IOC", ioc))
-        return;
-    report = ebpfMonTextReportNew();
-    ebpfMonShellPrintReport("ebpfMonClients", report, monitor->addClients(monitor->arg, report, ioc), "");
+    printList("ebpfMonClients", ebpfMonListClients, args[0].sval, "IOC", NULL);
 }
 
 static void listUsers(const iocshArgBuf *args)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    char pv[EBPFMON_PATTERN_SIZE];
-    ebpfMonTextReport *report;
-
-    if (ebpfMonShellReadPattern("ebpfMonUsers", args[0].sval, "PV", pv))
-        return;
-    report = ebpfMonTextReportNew();
-    ebpfMonShellPrintReport("ebpfMonUsers", report, monitor->addUsers(monitor->arg, report, pv), "");
+    printList("ebpfMonUsers", ebpfMonListUsers, args[0].sval, "PV", NULL);
 }
 
 static const ebpfMonShellCommand commands[] = {

@@ -18,7 +18,7 @@ def test_document():
 def test_features():
     """Each member of ebpfMonFeatures has a row with the words of ebpfMonReport, and with its replacement."""
     assert set(tables.FEATURES) == set(tables.feature_members())
-    report = (tables.TOP / "ebpfMonSup" / "monitor" / "operations.c").read_text()
+    report = (tables.TOP / "ebpfMonSup" / "publish" / "lists.c").read_text()
     said = re.search(r'"  kernel %s: (.*?)\\n"', report, re.S).group(1)
     said = re.sub(r'"\s*"', "", said)
     assert [part.removesuffix(" %s") for part in said.split(", ")] == [label for label, *_ in tables.FEATURES.values()]

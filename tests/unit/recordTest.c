@@ -27,22 +27,17 @@ static ebpfMonOpStatus judge(int isRight)
 
 static ebpfMonOpStatus fakeConfigure(void *arg, const ebpfMonSettings *settings, char *why, size_t size)
 {
-    (void)arg;
-    (void)why;
-    (void)size;
     return judge(settings->maxRecords == 0 /* the default */ && settings->maxRoots == 77 && settings->watchSelf == 1);
 }
 
 static long fakeStart(void *arg)
 {
-    (void)arg;
     fakeMonitor.started++;
     return 0;
 }
 
 static long fakeSetFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswer *answer, char *why, size_t size)
 {
-    (void)arg;
     if (strcmp(filter->record, "REFUSE") == 0) {
         snprintf(why, size, "the monitor refuses");
         return -1;
@@ -56,20 +51,17 @@ static long fakeSetFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterA
 
 static int fakeIsFilterApplied(void *arg, unsigned number)
 {
-    (void)arg;
     epicsAtomicIncrIntT(&fakeMonitor.polls);
     return number <= fakeMonitor.generations && epicsAtomicGetIntT(&fakeMonitor.busy) == 0;
 }
 
 static void fakeGetFilter(void *arg, ebpfMonFilter *filter)
 {
-    (void)arg;
     *filter = fakeMonitor.inForce;
 }
 
 static ebpfMonOpStatus fakeSetLevel(void *arg, const char *iocPattern, int level, char *why, size_t size)
 {
-    (void)arg;
     fakeMonitor.levelSet = level;
     snprintf(why, size, "the monitor knows no \"%s\"", iocPattern);
     return judge(strcmp(iocPattern, "soft*") == 0);
@@ -77,101 +69,68 @@ static ebpfMonOpStatus fakeSetLevel(void *arg, const char *iocPattern, int level
 
 static ebpfMonOpStatus fakeSetReference(void *arg, const char *iocPattern, int on, char *why, size_t size)
 {
-    (void)arg;
-    (void)why;
-    (void)size;
     return judge(strcmp(iocPattern, "soft*") == 0 && on);
 }
 
 static void fakeResetLost(void *arg)
 {
-    (void)arg;
     fakeMonitor.resets++;
 }
 
 static void fakeAcknowledgeGone(void *arg)
 {
-    (void)arg;
     testPass("IOCs that are gone were acknowledged");
 }
 
 static void fakeLogReset(void *arg)
 {
-    (void)arg;
     fakeMonitor.logResets++;
 }
 
 static long fakeRotate(void *arg)
 {
-    (void)arg;
     fakeMonitor.rotations++;
     return 0;
 }
 
 static void fakeLogReport(void *arg, int level)
 {
-    (void)arg;
     fakeMonitor.logReport = level;
 }
 
 static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset, .report = fakeLogReport};
 
-static ebpfMonOpStatus fakeAddIocs(void *arg, ebpfMonTextReport *report)
+static ebpfMonOpStatus fakeAddList(void *arg, ebpfMonList of, ebpfMonTextReport *report, const char *pattern,
+                                   const char *record)
 {
-    (void)arg;
-    ebpfMonTextReportAdd(report, "# the IOCs\n");
-    return judge(1);
-}
-
-static ebpfMonOpStatus fakeAddRecords(void *arg, ebpfMonTextReport *report, const char *iocPattern,
-                                      const char *recordPattern)
-{
-    (void)arg;
-    (void)report;
-    return judge(strcmp(iocPattern, "*") == 0 && strcmp(recordPattern, "*") == 0);
-}
-
-static ebpfMonOpStatus fakeAddChains(void *arg, ebpfMonTextReport *report, const char *rootPattern)
-{
-    (void)arg;
-    (void)report;
-    return judge(strcmp(rootPattern, "*") == 0);
-}
-
-static ebpfMonOpStatus fakeAddUsers(void *arg, ebpfMonTextReport *report, const char *pattern)
-{
-    (void)arg;
-    ebpfMonTextReportAdd(report, "# users of %s\n", pattern);
-    return judge(strcmp(pattern, "*") == 0);
+    if (of == ebpfMonListIocs)
+        ebpfMonTextReportAdd(report, "# the IOCs\n");
+    else if (of == ebpfMonListClients || of == ebpfMonListUsers)
+        ebpfMonTextReportAdd(report, "# users of %s\n", pattern);
+    return judge((of == ebpfMonListIocs || strcmp(pattern, "*") == 0) &&
+                 (of != ebpfMonListRecords || strcmp(record, "*") == 0));
 }
 
 static void fakePublishClients(void *arg)
 {
-    (void)arg;
 }
 
 static ebpfMonOpStatus fakeTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count,
                                  char *why, size_t size)
 {
-    (void)arg;
-    (void)report;
-    (void)why;
-    (void)size;
     return judge(strcmp(recordPattern, "*") == 0 && count == 0);
 }
 
 static ebpfMonOpStatus fakeAddReport(void *arg, ebpfMonTextReport *report, int level)
 {
-    (void)arg;
-    (void)report;
     testPass("report at level %d", level);
     return ebpfMonOpDone;
 }
 
 static const ebpfMonMonitorOps fakeOps = {
     NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, NULL,
-    fakeSetReference, fakeResetLost, fakeAcknowledgeGone, fakeAddIocs, fakeAddRecords, fakeAddChains, fakeAddUsers,
-    fakeAddUsers, fakePublishClients, fakeTrace, fakeAddReport
+    fakeSetReference, fakeResetLost, fakeAcknowledgeGone, fakeAddList, fakePublishClients, fakeTrace,
+    fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value". Returns the time that this took, in s, or -1 after the deadline. */

@@ -431,7 +431,7 @@ static void testAbsent(void)
     testOk1(ops && ops->monitor && ops->logs);
     testOk1(ops->monitor->setFilter(NULL, &filter, &answer, text, sizeof(text)) == -1 && !answer.number);
     testOk(strstr(text, "not linked") != NULL, "says so: %s", text);
-    testOk1(ops->monitor->addIocs(NULL, NULL) == ebpfMonOpAbsent &&
+    testOk1(ops->monitor->addList(NULL, ebpfMonListIocs, NULL, "*", NULL) == ebpfMonOpAbsent &&
             ops->monitor->setLevel(NULL, "*", 1, text, sizeof(text)) == ebpfMonOpAbsent);
     testOk1(ops->logs->rotate(NULL) == -1);
     ebpfMonOpsSet(&other);
