@@ -54,12 +54,13 @@ def test_types_and_units():
 
 
 def test_each_command_is_documented():
-    """Each command of the shell has a heading, or is listed as described on another page, which names it."""
+    """Each command of the shell has a heading or a row, or is listed as described on another page, which names it."""
     found = set()
     for path in [*(SUP / "record").glob("*.c"), *(paths.TOP / "ebpfMonModules").rglob("*Module.c")]:
         if "/O." not in str(path):
             found.update(re.findall(r'(?m)^    \{"(ebpfMon\w+)", ', path.read_text()))
-    heads = set(re.findall(r"ebpfMon\w+", " ".join(re.findall(r"(?m)^### (.*)$", REFERENCE))))
+    commands = REFERENCE.split("\n## Commands\n")[1].split("\n## ")[0]
+    heads = set(re.findall(r"ebpfMon\w+", " ".join(re.findall(r"(?m)^(?:###|\|) (.*?)(?: \||$)", commands))))
     elsewhere = {}
     for names, page in re.findall(r"\[(`ebpfMon[^\]]*)\]\((\w+\.md)#", REFERENCE):
         elsewhere.update((name, page) for name in re.findall(r"ebpfMon\w+", names))
