@@ -260,10 +260,16 @@ def tls():
 
 # --- ebpfMonWhy --------------------------------------------------------------------------------------------
 def why():
-    """A line for each part of the way that the first line of an answer names. The lines are in tests/results/why.json."""
-    rows = [(name, row["first"].split(":")[0] if re.match(r"\w+:", row["first"]) else "none", row["verdict"], row["neighbour"],
-             row["date"]) for name, row in load("why").items()]
-    return head(["faults", "the first line is about", "is", "neighbours", "tried"]) + merged(rows)
+    """A line for each part of the way that the first line of an answer names. Faults and lines are in tests/results/why.json."""
+    found = {}
+    for row in load("why").values():
+        about = row["first"].split(":")[0] if re.match(r"\w+:", row["first"]) else "no IOC has it"
+        found.setdefault(about, []).append(row)
+    text = head(["the first line is about", "faults", "right", "neighbours fine", "tried, from"])
+    for about, rows in found.items():
+        right, fine = (sum(row[key] == good for row in rows) for key, good in (("verdict", "right"), ("neighbour", "fine")))
+        text += line([about, f"{len(rows)}", f"{right}", f"{fine}", min(row["date"] for row in rows)])
+    return text
 
 
 # --- the document ------------------------------------------------------------------------------------------
