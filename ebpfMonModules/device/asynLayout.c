@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <ctype.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "code/functionSite.h"
 #include "device/asynLayout.h"

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,6 @@
 #include "device/devicePrograms.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
-#include "probe/libbpfText.h"
 #include "probe/perCpu.h"
 #include "probe/threadStack.h"
 #include "probe/uprobe.h"

@@ -6,7 +6,6 @@
 #include <unistd.h>
 #include <epicsMutex.h>
 
-#include "common/clock.h"
 #include "common/files.h"
 #include "common/hash.h"
 #include "history/historyPackets.h"

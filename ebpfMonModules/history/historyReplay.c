@@ -3,7 +3,6 @@
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <dbAccess.h>

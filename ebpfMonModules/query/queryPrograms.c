@@ -14,7 +14,6 @@
 #include "ebpfMonTable.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
-#include "probe/libbpfText.h"
 #include "probe/perCpu.h"
 #include "probe/preemption.h"
 #include "query/queryPrograms.h"

@@ -2,7 +2,6 @@
 #include <epicsString.h>
 #include <epicsTime.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/array.h"

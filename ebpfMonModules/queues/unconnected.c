@@ -15,7 +15,6 @@
 #include "common/worker.h"
 #include "host/foreign.h"
 #include "host/memory.h"
-#include "host/netnsSocket.h"
 #include "host/ownAddresses.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"

@@ -10,7 +10,6 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "ioc/baseLayout.h"
-#include "ioc/recordLinks.h"
 #include "model/published.h"
 #include "subscriptions/accessRules.h"
 #include "subscriptions/whyWrite.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "common/array.h"
-#include "common/clock.h"
 #include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "usage/iocInventory.h"

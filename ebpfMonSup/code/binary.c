@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include <string.h>
 #include "code/binary.h"
 #include "code/callSites.h"
 #include "code/elfSymbols.h"

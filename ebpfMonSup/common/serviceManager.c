@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The protocol is the same since systemd 205. A program may use it without the library of systemd (sd_notify(3),
  * "Notes"). */
-#include <errno.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <epicsThread.h>
 #include <errlog.h>
 #include <limits.h>
 #include <math.h>

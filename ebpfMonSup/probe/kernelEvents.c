@@ -4,7 +4,6 @@
 #include <bpf/libbpf.h>
 
 #include "probe/kernelEvents.h"
-#include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 
 /* The longest event is a chain with its records, or a put with its old and its new value. The room is twice what they

@@ -19,7 +19,6 @@
 #include "model/published.h"
 #include "module/modules.h"
 #include "probe/kernelEvents.h"
-#include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "publish/publisher.h"
 #include "publish/rankings.h"

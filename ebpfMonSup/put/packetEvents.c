@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <cadef.h>
-#include <epicsTime.h>
 
 #include "common/clock.h"
 #include "common/hash.h"

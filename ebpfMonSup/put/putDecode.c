@@ -10,7 +10,6 @@
 #include <dbConvertFast.h>
 #include <dbFldTypes.h>
 #include <dbStaticLib.h>
-#include <epicsTime.h>
 
 #include "common/clock.h"
 #include "common/text.h"

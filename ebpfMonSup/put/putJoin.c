@@ -5,7 +5,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "common/clock.h"
 #include "ebpfMonEvent.h"
 #include "put/joinCircuits.h"
 #include "put/putJoin.h"

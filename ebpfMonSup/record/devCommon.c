@@ -4,8 +4,6 @@
 #define USE_TYPED_RSET
 #define USE_TYPED_DSET
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <alarm.h>
 #include <cantProceed.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -11,7 +10,6 @@
 #include "code/elfSymbols.h"
 #include "code/mapping.h"
 #include "common/array.h"
-#include "common/clock.h"
 #include "common/text.h"
 #include "host/foreign.h"
 #include "host/serverSockets.h"

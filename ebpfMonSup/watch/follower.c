@@ -5,7 +5,6 @@
 
 #include <linux/capability.h>
 
-#include <epicsAtomic.h>
 #include <epicsThread.h>
 
 #include "common/clock.h"

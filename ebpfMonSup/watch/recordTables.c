@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <epicsStdlib.h>
 #include <epicsString.h>
 
 #include "common/clock.h"

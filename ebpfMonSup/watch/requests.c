@@ -5,7 +5,6 @@
 
 #include <epicsMutex.h>
 
-#include "common/clock.h"
 #include "watch/requests.h"
 
 #define LINKS_MAX 1024
