@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The module: its PVs, its commands, its registration. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cantProceed.h>
 #include <dbDefs.h>
 #include <epicsExport.h>
-#include <errlog.h>
 
 #include "device/devices.h"
 #include "record/shellCommand.h"
@@ -53,18 +49,9 @@ static ebpfMonPv pvs[] = {
     {"DEVICE_LINKS", 0, getRow, ebpfMonCellText, ROW(link)},
 };
 
-static int startModule(void *arg, const ebpfMonModuleCore *core)
-{
-    return ebpfMonDevicesBegin(arg, core->targets, core->costs);
-}
-
-static int stopModule(void *arg, double seconds)
-{
-    return ebpfMonDevicesStop(arg, seconds);
-}
-
 static ebpfMonModule module = {
-    .name = "device", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+    .name = "device", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonDevicesBegin,
+    .stop = ebpfMonDevicesStop,
 };
 
 static void watchDevices(const iocshArgBuf *args)
@@ -121,11 +108,7 @@ static const ebpfMonShellCommand commands[] = {
 static void ebpfMonDeviceRegistrar(void)
 {
     devices = ebpfMonDevicesNew(&module);
-    if (!devices)
-        cantProceed("ebpfMon: no memory for the module device");
-    module.arg = devices;
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, devices, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonDeviceRegistrar);

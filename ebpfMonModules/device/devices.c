@@ -5,7 +5,6 @@
 
 #include <epicsMutex.h>
 #include <epicsThread.h>
-#include <epicsTime.h>
 
 #include "common/clock.h"
 #include "common/worker.h"
@@ -166,18 +165,20 @@ static void runDevices(ebpfMonWorker *worker, void *arg)
     unloadPrograms(d);
 }
 
-int ebpfMonDevicesBegin(ebpfMonDevices *d, ebpfMonTargets *targets, const ebpfMonCosts *costs)
+int ebpfMonDevicesBegin(void *devices, const ebpfMonModuleCore *core)
 {
-    if (!d)
-        return -1;
-    d->targets = targets;
-    d->costs = costs;
+    ebpfMonDevices *d = devices;
+
+    d->targets = core->targets;
+    d->costs = core->costs;
     snprintf(d->values.state, sizeof(d->values.state), "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
     return ebpfMonSharedWorkerSet(&d->worker,
                                   ebpfMonWorkerStart("ebpfMonDevice", epicsThreadPriorityLow, runDevices, d));
 }
 
-int ebpfMonDevicesStop(ebpfMonDevices *d, double seconds)
+int ebpfMonDevicesStop(void *devices, double seconds)
 {
-    return d ? ebpfMonSharedWorkerStop(&d->worker, seconds) : 0;
+    ebpfMonDevices *d = devices;
+
+    return ebpfMonSharedWorkerStop(&d->worker, seconds);
 }

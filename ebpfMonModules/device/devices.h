@@ -27,9 +27,9 @@ void ebpfMonDevicesWatch(ebpfMonDevices *devices, const char *pattern);
 
 /* Call this when the monitor runs: starts the thread. "targets" and "costs" stay the caller's, and must stay until
  * Stop has returned 0. 0, or -1: the thread cannot be started. */
-int ebpfMonDevicesBegin(ebpfMonDevices *devices, ebpfMonTargets *targets, const ebpfMonCosts *costs);
+int ebpfMonDevicesBegin(void *devices, const ebpfMonModuleCore *core);
 /* Ends the thread; waits at most "seconds". 0, or -1: it did not end in time, and still uses the targets and the
  * tables of the kernel part. */
-int ebpfMonDevicesStop(ebpfMonDevices *devices, double seconds);
+int ebpfMonDevicesStop(void *devices, double seconds);
 
 #endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The module: its PVs, its command, its registration. */
-#include <stdio.h>
 
-#include <cantProceed.h>
 #include <dbDefs.h>
 #include <epicsExport.h>
-#include <errlog.h>
 
 #include "history/history.h"
 #include "history/historyReplay.h"
@@ -51,8 +48,7 @@ static void keepHistory(const iocshArgBuf *args)
 
     if (ebpfMonHistoryConfigure(history, args[0].sval, args[1].ival, args[2].ival, args[3].sval, why, sizeof(why)) == 0)
         return;
-    errlogSevPrintf(errlogMajor, "ebpfMonHistoryKeep: %s\n", why);
-    ebpfMonShellSetStatus(-1);
+    ebpfMonShellFail("ebpfMonHistoryKeep: %s\n", why);
 }
 
 static void keepRing(const iocshArgBuf *args)
@@ -61,17 +57,15 @@ static void keepRing(const iocshArgBuf *args)
 
     if (ebpfMonHistoryKeepRing(history, args[0].sval, args[1].ival, args[2].sval, why, sizeof(why)) == 0)
         return;
-    errlogSevPrintf(errlogMajor, "ebpfMonHistoryRing: %s\n", why);
-    ebpfMonShellSetStatus(-1);
+    ebpfMonShellFail("ebpfMonHistoryRing: %s\n", why);
 }
 
 static void freezeRing(const iocshArgBuf *args)
 {
     if (ebpfMonHistoryFreeze(history, args[0].sval) == 0)
         return;
-    errlogSevPrintf(errlogMajor, "ebpfMonHistoryFreeze: nothing is kept. Give ebpfMonHistoryKeep and "
-                    "ebpfMonHistoryRing before iocInit\n");
-    ebpfMonShellSetStatus(-1);
+    ebpfMonShellFail("ebpfMonHistoryFreeze: nothing is kept. Give ebpfMonHistoryKeep and "
+                     "ebpfMonHistoryRing before iocInit\n");
 }
 
 static void replayFile(const iocshArgBuf *args)
@@ -80,8 +74,7 @@ static void replayFile(const iocshArgBuf *args)
 
     if (ebpfMonHistoryReplay(args[0].sval, args[1].sval, why, sizeof(why)) == 0)
         return;
-    errlogSevPrintf(errlogMajor, "ebpfMonReplay: %s\n", why);
-    ebpfMonShellSetStatus(-1);
+    ebpfMonShellFail("ebpfMonReplay: %s\n", why);
 }
 
 static const ebpfMonShellCommand commands[] = {
@@ -112,11 +105,7 @@ static const ebpfMonShellCommand commands[] = {
 static void ebpfMonHistoryRegistrar(void)
 {
     history = ebpfMonHistoryNew(&module);
-    if (!history)
-        cantProceed("ebpfMon: no memory for the module history");
-    module.arg = history;
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, history, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonHistoryRegistrar);

@@ -3,7 +3,6 @@
  * other keeps them in a file. */
 #include <string.h>
 
-#include <cantProceed.h>
 #include <dbDefs.h>
 #include <epicsExport.h>
 #include <epicsStdio.h>
@@ -73,12 +72,6 @@ static ebpfMonModule module = {
 
 /* --- commands --- */
 
-static void refuseCommand(const char *command, const char *why)
-{
-    errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
-    ebpfMonShellSetStatus(-1);
-}
-
 /* Whether the monitor runs: before that there is nothing to read. */
 static ebpfMonOpStatus getStatus(void)
 {
@@ -91,7 +84,7 @@ static ebpfMonOpStatus getStatus(void)
 
 static void refuseRecSync(const char *why)
 {
-    refuseCommand("ebpfMonRecSync", why);
+    ebpfMonShellFail("ebpfMonRecSync: %s\n", why);
 }
 
 /* 0, or -1: this word says nothing. */
@@ -188,18 +181,18 @@ static void keepInventory(const iocshArgBuf *args)
     }
     if (strcmp(file, "off") != 0) {
         if (file[0] != '/' || strlen(file) >= sizeof(conf.file)) {
-            refuseCommand(name, "give a path that begins with / and has less than 256 characters, or off");
+            ebpfMonShellFail("%s: give a path that begins with / and has less than 256 characters, or off\n", name);
             return;
         }
         strcpy(conf.file, file);
     }
     if (args[1].ival < 0) {
-        refuseCommand(name, "seconds is 1 or more");
+        ebpfMonShellFail("%s: seconds is 1 or more\n", name);
         return;
     }
     if (ebpfMonShellHasText(args[2].sval) &&
         (epicsParseUInt32(args[2].sval, &conf.keep, 10, NULL) || conf.keep > KEEP_MOST)) {
-        refuseCommand(name, "keep is the number of older files, 0 to 1000");
+        ebpfMonShellFail("%s: keep is the number of older files, 0 to 1000\n", name);
         return;
     }
     status = ebpfMonInventoryKeeperConfigure(keeper, &conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
@@ -266,10 +259,7 @@ static void ebpfMonInventoryRegistrar(void)
 {
     recSync = ebpfMonRecSyncNew(&module);
     keeper = ebpfMonInventoryKeeperNew();
-    if (!recSync || !keeper)
-        cantProceed("ebpfMon: no memory for the module inventory");
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, keeper ? recSync : NULL, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonInventoryRegistrar);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The module: its PVs, its commands, its registration. */
-#include <cantProceed.h>
 #include <dbDefs.h>
 #include <epicsExport.h>
-#include <errlog.h>
 
 #include "record/shellCommand.h"
 #include "trace/traceSpans.h"
@@ -83,8 +81,7 @@ static ebpfMonModule module = {
 static void setOtlp(const iocshArgBuf *args)
 {
     if (!ebpfMonShellHasText(args[0].sval)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonOtlp: give the URL of the collector, such as http://127.0.0.1:4318\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonOtlp: give the URL of the collector, such as http://127.0.0.1:4318\n");
         return;
     }
     ebpfMonShellSetStatus(ebpfMonOtlpSetCommand(otlp, args[0].sval,
@@ -95,8 +92,7 @@ static void setOtlp(const iocshArgBuf *args)
 static void setZipkin(const iocshArgBuf *args)
 {
     if (!ebpfMonShellHasText(args[0].sval)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonZipkin: give the whole URL, such as http://127.0.0.1:9411/api/v2/spans\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonZipkin: give the whole URL, such as http://127.0.0.1:9411/api/v2/spans\n");
         return;
     }
     ebpfMonShellSetStatus(ebpfMonOtlpSetZipkin(otlp, args[0].sval));
@@ -126,11 +122,8 @@ static const ebpfMonShellCommand commands[] = {
 static void ebpfMonOtlpRegistrar(void)
 {
     otlp = ebpfMonOtlpNew(&module);
-    if (!otlp)
-        cantProceed("ebpfMon: no memory for the module otlp");
-    module.arg = spans.arg = otlp;
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    spans.arg = otlp;
+    ebpfMonShellAddModule(&module, otlp, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonOtlpRegistrar);

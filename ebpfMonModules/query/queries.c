@@ -609,18 +609,23 @@ int ebpfMonQueriesRun(ebpfMonQueries *q, const char *name, int on)
     return query ? 0 : -1;
 }
 
-void ebpfMonQueriesBegin(ebpfMonQueries *q, const ebpfMonModuleCore *core)
+int ebpfMonQueriesBegin(void *queries, const ebpfMonModuleCore *core)
 {
+    ebpfMonQueries *q = queries;
+
     epicsMutexMustLock(q->lock);
     q->targets = core->targets;
     q->costs = core->costs;
     q->canRun = 1;
     wakeThread(q);
     epicsMutexUnlock(q->lock);
+    return 0;
 }
 
-int ebpfMonQueriesStop(ebpfMonQueries *q, double seconds)
+int ebpfMonQueriesStop(void *queries, double seconds)
 {
+    ebpfMonQueries *q = queries;
+
     epicsMutexMustLock(q->lock);
     q->canRun = 0;
     epicsMutexUnlock(q->lock);

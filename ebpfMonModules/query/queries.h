@@ -17,10 +17,10 @@ typedef struct ebpfMonQueries ebpfMonQueries;
 ebpfMonQueries *ebpfMonQueriesNew(const ebpfMonModule *module, ebpfMonQueryResults *results);
 
 /* From now on queries can run. What "core" leads to must stay until Stop has returned 0. */
-void ebpfMonQueriesBegin(ebpfMonQueries *queries, const ebpfMonModuleCore *core);
+int ebpfMonQueriesBegin(void *queries, const ebpfMonModuleCore *core);
 /* Stops all queries; waits at most "seconds". 0, or -1: the thread did not end in time, and still uses the kernel
  * part. */
-int ebpfMonQueriesStop(ebpfMonQueries *queries, double seconds);
+int ebpfMonQueriesStop(void *queries, double seconds);
 
 /* --- Any thread, without a lock --- */
 

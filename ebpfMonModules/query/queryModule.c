@@ -526,24 +526,13 @@ static const ebpfMonShellCommand commands[] = {
 
 /* --- the module --- */
 
-static int startModule(void *arg, const ebpfMonModuleCore *core)
-{
-    ebpfMonQueriesBegin(arg, core);
-    return 0;
-}
-
-static int stopModule(void *arg, double seconds)
-{
-    return ebpfMonQueriesStop(arg, seconds);
-}
-
 static void giveMetrics(void *arg, ebpfMonModuleTakeMetric take, void *to)
 {
     ebpfMonQueryResultsGiveMetrics(results, take, to);
 }
 
 static ebpfMonModule module = {
-    .name = "query", .start = startModule, .stop = stopModule, .metrics = giveMetrics,
+    .name = "query", .start = ebpfMonQueriesBegin, .stop = ebpfMonQueriesStop, .metrics = giveMetrics,
 };
 
 /* Records join the scan lists after this. */
@@ -565,9 +554,7 @@ static void ebpfMonQueryRegistrar(void)
     if (!queries || initHookRegister(initHook))
         cantProceed("ebpfMon: no memory for the module query");
     ebpfMonQueryResultsSetListener(results, onResult);
-    module.arg = queries;
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, queries, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonQueryRegistrar);

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The module: its PVs, its commands, its registration. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <cantProceed.h>
 #include <dbDefs.h>
 #include <epicsExport.h>
 
@@ -163,10 +159,7 @@ static void ebpfMonQueuesRegistrar(void)
 {
     queues = ebpfMonQueueRoomNew(&module);
     unconnected = ebpfMonUnconnectedNew(&module);
-    if (!queues || !unconnected)
-        cantProceed("ebpfMon: no memory for the module queues");
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, unconnected ? queues : NULL, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonQueuesRegistrar);

@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include <epicsExport.h>
-#include <epicsMutex.h>
 #include <errlog.h>
 
 #include "common/clock.h"
@@ -332,25 +331,19 @@ static void reportSettings(void *arg, int level)
 }
 
 static ebpfMonModule module = {
-    .name = "settings", .arg = &here, .start = startSettings, .stop = stopSettings, .report = reportSettings,
+    .name = "settings", .start = startSettings, .stop = stopSettings, .report = reportSettings,
 };
 
 /* --- commands --- */
-
-static void refuse(const char *command, const char *why)
-{
-    errlogSevPrintf(errlogMajor, "%s: %s\n", command, why);
-    ebpfMonShellSetStatus(-1);
-}
 
 static void keepSettings(const iocshArgBuf *args)
 {
     const char *file = ebpfMonShellGetText(args[0].sval, "");
 
     if (module.isStarted)
-        refuse("ebpfMonKeepSettings", "too late: give it before iocInit");
+        ebpfMonShellFail("ebpfMonKeepSettings: too late: give it before iocInit\n");
     else if (file[0] != '/' || strlen(file) >= sizeof(here.file))
-        refuse("ebpfMonKeepSettings", "give a path that begins with / and has less than 256 characters");
+        ebpfMonShellFail("ebpfMonKeepSettings: give a path that begins with / and has less than 256 characters\n");
     else
         strcpy(here.file, file);
 }
@@ -362,7 +355,7 @@ static void forgetSettings(const iocshArgBuf *args)
     ebpfMonFilter filter;
 
     if (!here.start[0]) {
-        refuse("ebpfMonForgetSettings", "no settings are kept: ebpfMonKeepSettings, before iocInit");
+        ebpfMonShellFail("ebpfMonForgetSettings: no settings are kept: ebpfMonKeepSettings, before iocInit\n");
         return;
     }
     while (monitor->getLevel(monitor->arg, 0, pattern) >= 0 &&
@@ -370,7 +363,7 @@ static void forgetSettings(const iocshArgBuf *args)
         ;
     if (ebpfMonSettingsReadFilter(here.start, &filter, text, sizeof(text)) ||
         ebpfMonFilterCommand(&filter, EBPFMON_FILTER_ALL, text, sizeof(text)))
-        refuse("ebpfMonForgetSettings", text);
+        ebpfMonShellFail("ebpfMonForgetSettings: %s\n", text);
     else
         printf("%s\n", text);
 }
@@ -387,8 +380,7 @@ static const ebpfMonShellCommand commands[] = {
 
 static void ebpfMonSettingsRegistrar(void)
 {
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, &here, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonSettingsRegistrar);

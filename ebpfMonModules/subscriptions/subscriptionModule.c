@@ -5,10 +5,8 @@
 #define USE_TYPED_DSET
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cantProceed.h>
 #include <dbAccess.h>
 #include <dbDefs.h>
 #include <devSup.h>
@@ -58,18 +56,9 @@ static ebpfMonPv pvs[] = {
     {"SUBSCRIPTION_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
 };
 
-static int startModule(void *arg, const ebpfMonModuleCore *core)
-{
-    return ebpfMonSubscriptionsBegin(arg, core);
-}
-
-static int stopModule(void *arg, double seconds)
-{
-    return ebpfMonSubscriptionsStop(arg, seconds);
-}
-
 static ebpfMonModule module = {
-    .name = "subscriptions", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+    .name = "subscriptions", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonSubscriptionsBegin,
+    .stop = ebpfMonSubscriptionsStop,
 };
 
 /* "PV client": the client is what follows the first blank. */
@@ -158,11 +147,7 @@ epicsExportAddress(dset, devEbpfMonWhy);
 static void ebpfMonSubscriptionsRegistrar(void)
 {
     subs = ebpfMonSubscriptionsNew(&module, answerQuestion);
-    if (!subs)
-        cantProceed("ebpfMon: no memory for the module subscriptions");
-    module.arg = subs;
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, subs, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonSubscriptionsRegistrar);

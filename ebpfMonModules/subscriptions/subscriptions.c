@@ -605,16 +605,20 @@ static void runSubscriptions(ebpfMonWorker *worker, void *arg)
     }
 }
 
-int ebpfMonSubscriptionsBegin(ebpfMonSubscriptions *d, const ebpfMonModuleCore *core)
+int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core)
 {
+    ebpfMonSubscriptions *d = subs;
+
     d->ownCore = *core;
     d->core = &d->ownCore;
     return ebpfMonSharedWorkerSet(&d->worker,
                                   ebpfMonWorkerStart("ebpfMonFlows", epicsThreadPriorityLow, runSubscriptions, d));
 }
 
-int ebpfMonSubscriptionsStop(ebpfMonSubscriptions *d, double seconds)
+int ebpfMonSubscriptionsStop(void *subs, double seconds)
 {
+    ebpfMonSubscriptions *d = subs;
+
     return ebpfMonSharedWorkerStop(&d->worker, seconds);
 }
 

@@ -62,8 +62,8 @@ typedef void (*ebpfMonSubscriptionsAnswer)(ebpfMonSubscriptions *subs, const cha
 
 /* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
 ebpfMonSubscriptions *ebpfMonSubscriptionsNew(const ebpfMonModule *module, ebpfMonSubscriptionsAnswer answer);
-int ebpfMonSubscriptionsBegin(ebpfMonSubscriptions *subs, const ebpfMonModuleCore *core); /* as ebpfMonModule.start */
-int ebpfMonSubscriptionsStop(ebpfMonSubscriptions *subs, double seconds);
+int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core); /* as ebpfMonModule.start and stop */
+int ebpfMonSubscriptionsStop(void *subs, double seconds);
 
 /* The published values. Under the lock of ebpfMonModuleLock. */
 const ebpfMonSubscriptionValues *ebpfMonSubscriptionsGetValues(const ebpfMonSubscriptions *subs);

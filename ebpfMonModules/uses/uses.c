@@ -200,8 +200,9 @@ static int findWays(void *arg, uint32_t iocId)
     return ways;
 }
 
-int ebpfMonUsesStart(ebpfMonUses *u, const ebpfMonModuleCore *core)
+int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core)
 {
+    ebpfMonUses *u = uses;
     const ebpfMonUseSink sink = { .looked = onLook, .put = onPut, .packet = onPacket, .arg = u };
     const ebpfMonUseKeeperCalls calls = { .findWays = findWays, .arg = u };
 
@@ -216,8 +217,10 @@ int ebpfMonUsesStart(ebpfMonUses *u, const ebpfMonModuleCore *core)
     return ebpfMonUseKeeperStart(u->keeper);
 }
 
-int ebpfMonUsesStop(ebpfMonUses *u)
+int ebpfMonUsesStop(void *uses, double seconds)
 {
+    ebpfMonUses *u = uses;
+
     return ebpfMonUseKeeperStop(u->keeper);
 }
 

@@ -44,8 +44,8 @@ const ebpfMonUsageValues *ebpfMonUsesGetValues(const ebpfMonUses *uses);
 int ebpfMonUsesConfigure(ebpfMonUses *uses, const char *file, int megabytes, char *why, size_t size);
 
 /* As start and stop of ebpfMonModule. */
-int ebpfMonUsesStart(ebpfMonUses *uses, const ebpfMonModuleCore *core);
-int ebpfMonUsesStop(ebpfMonUses *uses);
+int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core);
+int ebpfMonUsesStop(void *uses, double seconds); /* the time is that of the keeper */
 
 /* Adds to the report the records that match and that nobody used for so many days. 0, or -1: "why" says what is
  * wrong. It may take some seconds. Only after the start. */

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <cantProceed.h>
 #include <dbDefs.h>
 #include <epicsExport.h>
 #include <errlog.h>
@@ -30,18 +29,9 @@ static ebpfMonPv pvs[] = {
     {"USAGE_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), 1},
 };
 
-static int startModule(void *arg, const ebpfMonModuleCore *core)
-{
-    return ebpfMonUsesStart(arg, core);
-}
-
-static int stopModule(void *arg, double seconds)
-{
-    return ebpfMonUsesStop(arg);
-}
-
 static ebpfMonModule module = {
-    .name = "uses", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+    .name = "uses", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonUsesStart,
+    .stop = ebpfMonUsesStop,
 };
 
 static void setUsage(const iocshArgBuf *args)
@@ -101,11 +91,7 @@ static const ebpfMonShellCommand commands[] = {
 static void ebpfMonUsesRegistrar(void)
 {
     uses = ebpfMonUsesNew(&module);
-    if (!uses)
-        cantProceed("ebpfMon: no memory for the module uses");
-    module.arg = uses;
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, uses, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonUsesRegistrar);

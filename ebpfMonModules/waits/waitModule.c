@@ -2,7 +2,6 @@
 /* The module: its PVs, its command, its registration. */
 #include <stddef.h>
 
-#include <cantProceed.h>
 #include <dbDefs.h>
 #include <epicsExport.h>
 
@@ -46,29 +45,14 @@ static ebpfMonPv pvs[] = {
     {"WAIT_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
 };
 
-static int startModule(void *arg, const ebpfMonModuleCore *core)
-{
-    return ebpfMonWaitsBegin(arg, core);
-}
-
-static int stopModule(void *arg, double seconds)
-{
-    return ebpfMonWaitsStop(arg, seconds);
-}
-
-static void addPut(void *arg, const ebpfMonModulePut *put)
-{
-    ebpfMonWaitsAddPut(arg, put);
-}
-
 static void wakeModule(void *arg, const epicsTimeStamp *time, const char *text)
 {
     ebpfMonWaitsWake(arg);
 }
 
 static ebpfMonModule module = {
-    .name = "waits", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule, .put = addPut,
-    .event = wakeModule,
+    .name = "waits", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonWaitsBegin,
+    .stop = ebpfMonWaitsStop, .put = ebpfMonWaitsAddPut, .event = wakeModule,
 };
 
 static void listWaits(const iocshArgBuf *args)
@@ -92,11 +76,7 @@ static const ebpfMonShellCommand commands[] = {
 static void ebpfMonWaitsRegistrar(void)
 {
     waits = ebpfMonWaitsNew(&module);
-    if (!waits)
-        cantProceed("ebpfMon: no memory for the module waits");
-    module.arg = waits;
-    ebpfMonModuleAdd(&module);
-    ebpfMonShellRegisterCommands(commands, sizeof(commands) / sizeof(commands[0]));
+    ebpfMonShellAddModule(&module, waits, commands, sizeof(commands) / sizeof(commands[0]));
 }
 
 epicsExportRegistrar(ebpfMonWaitsRegistrar);

@@ -103,8 +103,9 @@ void ebpfMonWaitsWake(ebpfMonWaits *w)
         ebpfMonSharedWorkerWake(&w->worker);
 }
 
-void ebpfMonWaitsAddPut(ebpfMonWaits *w, const ebpfMonModulePut *put)
+void ebpfMonWaitsAddPut(void *waits, const ebpfMonModulePut *put)
 {
+    ebpfMonWaits *w = waits;
     const ebpfMonPut *from = put->context;
     putNote *n;
 
@@ -664,14 +665,18 @@ static void runWaits(ebpfMonWorker *worker, void *arg)
     }
 }
 
-int ebpfMonWaitsBegin(ebpfMonWaits *w, const ebpfMonModuleCore *core)
+int ebpfMonWaitsBegin(void *waits, const ebpfMonModuleCore *core)
 {
+    ebpfMonWaits *w = waits;
+
     w->core = *core;
     return ebpfMonSharedWorkerSet(&w->worker,
                                   ebpfMonWorkerStart("ebpfMonWaits", epicsThreadPriorityLow, runWaits, w));
 }
 
-int ebpfMonWaitsStop(ebpfMonWaits *w, double seconds)
+int ebpfMonWaitsStop(void *waits, double seconds)
 {
+    ebpfMonWaits *w = waits;
+
     return ebpfMonSharedWorkerStop(&w->worker, seconds);
 }

@@ -44,9 +44,10 @@ typedef struct ebpfMonWaits ebpfMonWaits;
 
 /* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
 ebpfMonWaits *ebpfMonWaitsNew(const ebpfMonModule *module);
-int ebpfMonWaitsBegin(ebpfMonWaits *waits, const ebpfMonModuleCore *core); /* as ebpfMonModule.start … */
-int ebpfMonWaitsStop(ebpfMonWaits *waits, double seconds);
-void ebpfMonWaitsAddPut(ebpfMonWaits *waits, const ebpfMonModulePut *put); /* … and ebpfMonModule.put */
+/* As ebpfMonModule.start, stop and put. */
+int ebpfMonWaitsBegin(void *waits, const ebpfMonModuleCore *core);
+int ebpfMonWaitsStop(void *waits, double seconds);
+void ebpfMonWaitsAddPut(void *waits, const ebpfMonModulePut *put);
 
 void ebpfMonWaitsWake(ebpfMonWaits *waits); /* something has happened. Any thread */
 

@@ -157,8 +157,7 @@ static void openConsole(const iocshArgBuf *args)
     console *of = path[0] == '/' ? calloc(1, sizeof(*of)) : NULL; /* never freed: its thread runs for ever */
 
     if (!of) {
-        errlogSevPrintf(errlogMajor, "ebpfMonConsole: give the path of the socket, beginning with /\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonConsole: give the path of the socket, beginning with /\n");
         return;
     }
     of->fd = openSocket(path);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include <epicsStdio.h>
-#include <errlog.h>
 
 #include "common/textReport.h"
 #include "model/published.h"
@@ -48,8 +47,7 @@ static void printPuts(const iocshArgBuf *args)
         wanted = EBPFMON_PUTS_MAX;
     puts = malloc(wanted * sizeof(*puts));
     if (!puts) {
-        errlogSevPrintf(errlogMajor, "ebpfMonPuts: out of memory: give a smaller number\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonPuts: out of memory: give a smaller number\n");
         return;
     }
     published = ebpfMonPublishedLock(); /* copy the puts, and print them without the lock: a terminal may be slow */
@@ -78,9 +76,7 @@ static void traceChains(const iocshArgBuf *args)
     char why[160] = "";
 
     if (args[1].ival < 0) {
-        errlogSevPrintf(errlogMajor, "ebpfMonTrace: %d chains cannot be printed: give a number from 1 on\n",
-                        args[1].ival);
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonTrace: %d chains cannot be printed: give a number from 1 on\n", args[1].ival);
         return;
     }
     report = ebpfMonTextReportNew();
@@ -155,8 +151,7 @@ static void listSearches(const iocshArgBuf *args)
     ebpfMonTextReport *report;
 
     if (!copy) {
-        errlogSevPrintf(errlogMajor, "ebpfMonSearches: out of memory: free memory on this host, then try again\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonSearches: out of memory: free memory on this host, then try again\n");
         return;
     }
     *copy = ebpfMonPublishedLock()->searches; /* formatting takes longer than the lock may be held */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The iocsh commands that set something up, and show it. */
 #include <stdlib.h>
-#include <string.h>
 #include <epicsStdio.h>
 #include <epicsStdlib.h>
 #include <epicsString.h>
@@ -31,9 +30,7 @@ static void configureMonitor(const iocshArgBuf *args)
 
     for (int i = 0; i < 3; i++) {
         if (args[i].ival < 0) {
-            errlogSevPrintf(errlogMajor, "ebpfMonConfigure: %s cannot be %d: give 0 for the default\n",
-                            sizes[i], args[i].ival);
-            ebpfMonShellSetStatus(-1);
+            ebpfMonShellFail("ebpfMonConfigure: %s cannot be %d: give 0 for the default\n", sizes[i], args[i].ival);
             return;
         }
     }
@@ -95,9 +92,8 @@ static void setLevel(const iocshArgBuf *args)
 
     if (!ebpfMonShellHasText(args[0].sval) ||
         (level < 0 && (!ebpfMonShellHasText(args[1].sval) || epicsStrCaseCmp(args[1].sval, "filter") != 0))) {
-        errlogSevPrintf(errlogMajor, "ebpfMonLevel: give a pattern of IOC names and one of off, puts, "
-                        "counts, chains, trace, filter\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonLevel: give a pattern of IOC names and one of off, puts, "
+                         "counts, chains, trace, filter\n");
         return;
     }
     status = monitor->setLevel(monitor->arg, args[0].sval, level, why, sizeof(why));
@@ -111,8 +107,7 @@ static void setReference(const iocshArgBuf *args)
     char why[160] = "";
 
     if (!ebpfMonShellHasText(args[0].sval)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonReference: give a pattern of IOC names, and 1 or 0\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonReference: give a pattern of IOC names, and 1 or 0\n");
         return;
     }
     status = monitor->setReference(monitor->arg, args[0].sval, args[1].ival, why, sizeof(why));
@@ -275,8 +270,7 @@ static void addJsonLog(const iocshArgBuf *args)
     int mode;
 
     if (!ebpfMonShellHasText(args[0].sval)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonJsonLog: give the name of a file\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonJsonLog: give the name of a file\n");
         return;
     }
     if (parseArgument("ebpfMonJsonLog", "maxMB", args[1].sval, &maxMB) ||
@@ -298,9 +292,8 @@ static void addCaPutLog(const iocshArgBuf *args)
     int mode, json = epicsStrCaseCmp(format, "json") == 0;
 
     if (!ebpfMonShellHasText(args[0].sval) || (!json && epicsStrCaseCmp(format, "text") != 0)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonCaPutLog: give HOST:PORT, a file with a \"/\" in its name, or PV; and the "
-                        "format, text or json\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonCaPutLog: give HOST:PORT, a file with a \"/\" in its name, or PV; and the "
+                         "format, text or json\n");
         return;
     }
     mode = parseMode("ebpfMonCaPutLog", args[2].sval, "changes");
@@ -313,8 +306,7 @@ static void setMetadata(const iocshArgBuf *args)
     const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
 
     if (!ebpfMonShellHasText(args[0].sval)) {
-        errlogSevPrintf(errlogMajor, "ebpfMonLogMetadata: give a key and a value\n");
-        ebpfMonShellSetStatus(-1);
+        ebpfMonShellFail("ebpfMonLogMetadata: give a key and a value\n");
         return;
     }
     ebpfMonShellSetStatus(logs->metadata(logs->arg, args[0].sval, ebpfMonShellGetText(args[1].sval, "")));

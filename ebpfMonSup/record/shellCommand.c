@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdarg.h>
 #include <stdio.h>
 #include <cantProceed.h>
 #include <errlog.h>
@@ -42,6 +43,15 @@ void ebpfMonShellRegisterCommands(const ebpfMonShellCommand *commands, unsigned 
     }
 }
 
+void ebpfMonShellAddModule(ebpfMonModule *module, void *arg, const ebpfMonShellCommand *commands, unsigned count)
+{
+    if (!arg)
+        cantProceed("ebpfMon: no memory for the module %s", module->name);
+    module->arg = arg;
+    ebpfMonModuleAdd(module);
+    ebpfMonShellRegisterCommands(commands, count);
+}
+
 int ebpfMonShellHasText(const char *argument)
 {
     return argument && argument[0];
@@ -61,6 +71,16 @@ int ebpfMonShellReadPattern(const char *command, const char *argument, const cha
         return 0;
     ebpfMonShellSetStatus(ebpfMonShellCheckOp(command, ebpfMonOpRefused, why));
     return -1;
+}
+
+void ebpfMonShellFail(const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    errlogSevVprintf(errlogMajor, format, ap);
+    va_end(ap);
+    ebpfMonShellSetStatus(-1);
 }
 
 void ebpfMonShellSetStatus(long status)

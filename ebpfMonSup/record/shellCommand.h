@@ -4,8 +4,10 @@
 #ifndef EBPFMON_SHELLCOMMAND_H
 #define EBPFMON_SHELLCOMMAND_H
 
+#include <compilerDependencies.h>
 #include <iocsh.h>
 
+#include "ebpfMonModule.h"
 #include "model/filter.h"
 #include "model/ops.h"
 
@@ -34,6 +36,9 @@ typedef struct {
 /* Registers the commands. The table stays the caller's, and must never be freed, because iocsh keeps pointers to it. */
 void ebpfMonShellRegisterCommands(const ebpfMonShellCommand *commands, unsigned count);
 
+/* The same, and adds a module. "arg": the first argument of its functions; NULL: no memory, and the process ends. */
+void ebpfMonShellAddModule(ebpfMonModule *module, void *arg, const ebpfMonShellCommand *commands, unsigned count);
+
 /* Nonzero: the user typed this argument of type string; "" counts as left out. */
 int ebpfMonShellHasText(const char *argument);
 
@@ -44,6 +49,9 @@ const char *ebpfMonShellGetText(const char *argument, const char *otherwise);
  * the pattern is refused, a message was printed, and the status of the command is set. */
 int ebpfMonShellReadPattern(const char *command, const char *argument, const char *what,
                             char pattern[EBPFMON_PATTERN_SIZE]);
+
+/* The command failed: prints why to the error log, with a line feed, and sets the status. */
+void ebpfMonShellFail(const char *format, ...) EPICS_PRINTF_STYLE(1, 2);
 
 /* Sets the status of the command; nonzero: it failed. The iocsh command "on error" uses it. */
 void ebpfMonShellSetStatus(long status);
