@@ -28,7 +28,7 @@ def records():
 def rows():
     """PV → the cells of its row, by the headings of the table."""
     found = {}
-    for head, body in re.findall(r"(?m)^(\| PV \| record \|.*)\n\|[-:| ]+\|\n((?:\|.*\n)+)", REFERENCE):
+    for head, body in re.findall(r"(?m)^(\| PV \| record, unit \|.*)\n\|[-:| ]+\|\n((?:\|.*\n)+)", REFERENCE):
         names = [cell.strip() for cell in head.strip("|").split("|")]
         for line in body.splitlines():
             cells = dict(zip(names, (cell.strip() for cell in line.strip().strip("|").split("|"))))
@@ -48,9 +48,10 @@ def test_each_pv_has_a_row():
 def test_types_and_units():
     for name, (rtype, ftvl, unit) in RECORDS.items():
         cells = ROWS[name]
-        words = re.findall(r"\w+", cells["record"])
-        assert rtype in words and (not ftvl or ftvl in words), (name, cells["record"])
-        assert not unit or "unit" not in cells or unit in cells["unit"].split(", "), (name, unit)
+        cell = cells["record, unit"]
+        words = re.findall(r"\w+", cell)
+        assert rtype in words and (not ftvl or ftvl in words), (name, cell)
+        assert not unit or unit in re.split("[,;] ", cell), (name, unit)
 
 
 def test_each_command_is_documented():
