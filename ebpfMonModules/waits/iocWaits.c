@@ -478,6 +478,8 @@ void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r,
     if (r->isActive && r->lcnt)
         ebpfMonTextAdd(text, size, ", asked %ux to process meanwhile%s", r->lcnt > MANY_TIMES ? MANY_TIMES : r->lcnt,
                        r->lcnt >= MANY_TIMES ? " or more often" : "");
+    if (r->isActive)
+        ebpfMonWaitGraphAddPort(&ioc->graph, ioc->mem, ioc->cat, r->record, text, size);
     ebpfMonTextAdd(text, size, ")");
 }
 

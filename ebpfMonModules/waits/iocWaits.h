@@ -68,6 +68,7 @@ typedef struct {
     uint64_t since;         /* it is known to hang since then, or before */
     char     name[16];
     char     text[EBPFMON_WAIT_TEXT], brief[80];
+    char     waiters[1000]; /* a line for each thread that waits for this one */
     int      isLate;        /* it does not hang: it is a scan thread that is late */
     int      isForEver;     /* a deadlock, or a mutex whose owner has ended */
     int      isTold;        /* 1: IOC_EVENTS tells of it; 2: … that it is for ever */

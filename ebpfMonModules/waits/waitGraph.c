@@ -5,30 +5,32 @@
  * owner's tid in the futex (FUTEX_LOCK_PI, futex(2)). Without, glibc writes 2 into the futex when somebody waits, and
  * the owner behind it (struct __pthread_mutex_s).
  */
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <linux/futex.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "code/stack.h"
 #include "common/array.h"
 #include "common/text.h"
-#include "host/procInfo.h"
 #include "host/procRead.h"
 #include "host/syscallName.h"
-#include "host/tcpSockets.h"
 #include "ioc/baseLayout.h"
+#include "waits/waitFiles.h"
 #include "waits/waitGraph.h"
 
 #define THREADS_MAX 1024
 #define LINKS_MAX   8   /* of a chain */
 #define SHOWN_MAX   4   /* threads that wait for the first one */
+#define WAITER_FRAMES 5 /* functions of a thread that waits for another one */
 #define MUTEX_KINDS 3   /* PTHREAD_MUTEX_…: 0 to 3; with 16 robust, with 32 priority inheritance */
-#define ALL_STATES  0xffffu
+#define PRIO_INHERIT 32
+#define GIL_COND    32  /* in struct _gil_runtime_state */
+#define GIL_INTERVAL_MAX 1000000000 /* us: sys.setswitchinterval() */
+#define PYTHON_THREAD_WORDS 64
 
 /* --- threads ---------------------------------------------------------------------------------------------------- */
 
@@ -146,6 +148,85 @@ static void findOwners(ebpfMonWaitGraph *g)
     }
 }
 
+static void readMutexes(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat)
+{
+    uint64_t *record = malloc((cat->count + 1u) * sizeof(*record));
+
+    for (uint32_t i = 0; record && i < cat->count; i++)
+        record[i] = cat->rec[i].addr;
+    ebpfMonMemFlush(mem);
+    ebpfMonMutexesFree(g->mutexes);
+    g->mutexes = record ? ebpfMonMutexesRead(mem, cat->base, record, cat->count, cat->common.lset) : NULL;
+    free(record);
+}
+
+/* Who has the mutex of EPICS Base with this id. 0: nobody, or it is not known. */
+static pid_t readMutexOwner(const ebpfMonWaitGraph *g, uint64_t id)
+{
+    const ebpfMonMutex *m = g->mutexes ? ebpfMonMutexesFind(g->mutexes, id) : NULL;
+    const ebpfMonWaitThread *owner;
+    uint32_t word[5];
+
+    if (!m || ebpfMonMemReadNow(g->pid, m->id, word, sizeof(word)) || (word[4] & ~(uint32_t)PRIO_INHERIT) > MUTEX_KINDS)
+        return 0;
+    owner = findInner(g, (pid_t)(word[4] & PRIO_INHERIT ? word[0] & FUTEX_TID_MASK : word[0] ? word[2] : 0));
+    return owner ? owner->tid : 0;
+}
+
+/* A thread that waits for the GIL of Python is in pthread_cond_timedwait (take_gil, Python/ceval_gil.h): the futex is
+ * in a pthread_cond_t of glibc, behind the rest of struct _gil_runtime_state. Who has the GIL is in it; since Python
+ * 3.11 his PyThreadState has pthread_t and tid side by side. Of an older one it is not known. */
+static void findPythonOwner(const ebpfMonWaitGraph *g, ebpfMonWaitThread *t)
+{
+    static const uint8_t inCond[] = { 40, 44, 32, 36 }; /* __g_signals; the last two: since glibc 2.41 */
+    struct { uint64_t interval, holder; uint32_t locked, pad; } gil;
+    uint64_t word[PYTHON_THREAD_WORDS];
+
+    if (t->arg[0] - g->python.address >= g->python.size)
+        return;
+    for (unsigned i = 0; i < sizeof(inCond) && !t->mutex; i++) {
+        uint64_t at = t->arg[0] - inCond[i] - GIL_COND;
+
+        if (at % 8 || ebpfMonMemReadNow(g->pid, at, &gil, sizeof(gil)) || gil.locked != 1 || !gil.interval ||
+            gil.interval > GIL_INTERVAL_MAX || ebpfMonMemReadNow(g->pid, gil.holder, word, sizeof(word)))
+            continue;
+        for (unsigned k = 1; k < PYTHON_THREAD_WORDS; k++) {
+            const ebpfMonWaitThread *owner = word[k] <= INT32_MAX && word[k - 1] > INT32_MAX && word[k - 1] % 64 == 0 ?
+                                             findInner(g, (pid_t)word[k]) : NULL;
+
+            if (!owner)
+                continue;
+            t->mutex = at;
+            t->owner = owner->tid;
+            t->isPython = 1;
+            break;
+        }
+    }
+}
+
+/* Threads that wait for no mutex, but for what another thread has. */
+static void findOtherOwners(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat)
+{
+    if (g->asynAt)
+        ebpfMonAsynPortsRead(&g->asyn, mem, g->asynAt);
+    if (g->asyn.requests && !g->mutexes)
+        readMutexes(g, mem, cat);
+    for (size_t i = 0; i < g->threads; i++) {
+        ebpfMonWaitThread *t = &g->thread[i];
+        const ebpfMonAsynRequest *r;
+
+        if (t->state != 'S' || t->mutex || t->call < 0 || t->call != ebpfMonSyscallNumber("futex"))
+            continue;
+        if (g->python.address)
+            findPythonOwner(g, t);
+        if ((r = ebpfMonAsynPortsFindThread(&g->asyn, mem, t->arg[0])) == NULL)
+            continue;
+        t->mutex = g->asyn.port[r->port].lock;
+        t->owner = readMutexOwner(g, t->mutex);
+        t->isTimed = r->isTimed;
+    }
+}
+
 static int compareThreads(const void *left, const void *right)
 {
     pid_t l = ((const ebpfMonWaitThread *)left)->tid, r = ((const ebpfMonWaitThread *)right)->tid;
@@ -153,7 +234,19 @@ static int compareThreads(const void *left, const void *right)
     return (l > r) - (l < r);
 }
 
-int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid)
+/* Where asyn and Python are, once for each IOC. */
+static void findLibraries(ebpfMonWaitGraph *g, pid_t pid)
+{
+    static const char *const python = "_PyRuntime";
+
+    if (g->isSearched)
+        return;
+    g->isSearched = 1;
+    g->asynAt = ebpfMonAsynPortsFind(pid);
+    ebpfMonVariablesFind(pid, NULL, &python, 1, &g->python);
+}
+
+int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid, ebpfMonMem *mem, const ebpfMonCatalogue *cat)
 {
     ebpfMonWaitGraph before = *g;
     struct dirent *entry;
@@ -180,13 +273,15 @@ int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid)
     closedir(dir);
     if (g->threads)
         qsort(g->thread, g->threads, sizeof(*g->thread), compareThreads);
+    findLibraries(g, pid);
     findOwners(g);
+    findOtherOwners(g, mem, cat);
     for (size_t i = 0; i < g->threads; i++) {
         ebpfMonWaitThread *t = &g->thread[i];
         const ebpfMonWaitThread *old = findThread(&before, t->tid);
 
         t->isSame = old && t->mutex && old->mutex == t->mutex && old->owner == t->owner && old->ended == t->ended &&
-                    old->switches == t->switches;
+                    (old->switches == t->switches || t->isPython);
     }
     free(before.thread);
     return 0;
@@ -196,7 +291,8 @@ void ebpfMonWaitGraphClear(ebpfMonWaitGraph *g)
 {
     free(g->thread);
     ebpfMonMutexesFree(g->mutexes);
-    *g = (ebpfMonWaitGraph){ .pid = 0 };
+    ebpfMonAsynPortsClear(&g->asyn);
+    *g = (ebpfMonWaitGraph){ .isSearched = g->isSearched, .asynAt = g->asynAt, .python = g->python };
 }
 
 pid_t ebpfMonWaitGraphFindCycle(const ebpfMonWaitGraph *g, pid_t tid)
@@ -218,19 +314,7 @@ pid_t ebpfMonWaitGraphFindCycle(const ebpfMonWaitGraph *g, pid_t tid)
 
 /* --- what a thread waits for ------------------------------------------------------------------------------------ */
 
-static void readMutexes(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat)
-{
-    uint64_t *record = malloc((cat->count + 1u) * sizeof(*record));
-
-    for (uint32_t i = 0; record && i < cat->count; i++)
-        record[i] = cat->rec[i].addr;
-    ebpfMonMemFlush(mem);
-    ebpfMonMutexesFree(g->mutexes);
-    g->mutexes = record ? ebpfMonMutexesRead(mem, cat->base, record, cat->count, cat->common.lset) : NULL;
-    free(record);
-}
-
-/* "the lock set of REC", "a mutex of asynManager.c:602", "a mutex". */
+/* "the lock set of REC", "port L0", "a mutex of asynManager.c:602", "a mutex". */
 static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t address, char *text,
                       size_t size)
 {
@@ -241,6 +325,15 @@ static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalog
     if (!g->mutexes)
         readMutexes(g, mem, cat);
     m = g->mutexes ? ebpfMonMutexesFind(g->mutexes, address) : NULL;
+    for (unsigned i = 0; m && i < g->asyn.ports; i++)
+        if (g->asyn.port[i].lock == m->node) {
+            snprintf(text, size, "port %s", g->asyn.port[i].name);
+            return;
+        }
+    if (address - g->python.address < g->python.size) {
+        snprintf(text, size, "the GIL of Python");
+        return;
+    }
     record = m && m->record ? ebpfMonCatalogueFindAddr(cat, m->record) : -1;
     snprintf(text, size, "a mutex");
     if (record >= 0) {
@@ -253,113 +346,24 @@ static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalog
     }
 }
 
-typedef struct {
-    unsigned long inode;
-    char text[100];
-} socketPeer;
-
-static int findPeer(void *arg, const ebpfMonTcpRow *row)
-{
-    socketPeer *p = arg;
-    char addr[INET6_ADDRSTRLEN] = "?";
-
-    if (row->inode != p->inode)
-        return 0;
-    inet_ntop(row->v4 ? AF_INET : AF_INET6, row->v4 ? (const void *)&row->remote : row->remote6, addr, sizeof(addr));
-    if (row->remotePort)
-        snprintf(p->text, sizeof(p->text), "%s:%u", addr, (unsigned)ntohs(row->remotePort));
-    else
-        snprintf(p->text, sizeof(p->text), "connections to port %u", (unsigned)ntohs(row->localPort));
-    return 1;
-}
-
-/* Another process that has this pipe. */
-static void findPipePeer(pid_t pid, const char *pipe, char *text, size_t size)
-{
-    pid_t *pids = NULL;
-    int count = ebpfMonProcList(&pids);
-    char path[300], link[64], comm[32];
-
-    for (int i = 0; i < count; i++) {
-        struct dirent *entry;
-        int isFound = 0;
-        DIR *dir;
-
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pids[i]);
-        dir = pids[i] == pid ? NULL : opendir(path);
-        while (dir && !isFound && (entry = readdir(dir)) != NULL) {
-            ssize_t n;
-
-            snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pids[i], entry->d_name);
-            n = readlink(path, link, sizeof(link) - 1);
-            link[n > 0 ? n : 0] = 0;
-            isFound = strcmp(link, pipe) == 0;
-        }
-        if (dir)
-            closedir(dir);
-        if (!isFound)
-            continue;
-        if (ebpfMonProcReadText(pids[i], "comm", comm, sizeof(comm)) <= 0)
-            comm[0] = 0;
-        comm[strcspn(comm, "\n")] = 0;
-        ebpfMonTextAdd(text, size, "%s%.20s (pid %d)", text[0] ? ", " : " of ", comm, (int)pids[i]);
-        if (strlen(text) > size / 2)
-            break;
-    }
-    free(pids);
-}
-
-/* What the file with this number is: the peer of a socket or a pipe, or a path. */
-static void nameFile(pid_t pid, unsigned file, char *text, size_t size)
-{
-    char path[64], link[200], peers[120] = "";
-    socketPeer peer = { .inode = 0 };
-    ssize_t n;
-
-    snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, file);
-    n = readlink(path, link, sizeof(link) - 1);
-    link[n > 0 ? n : 0] = 0;
-    ebpfMonTextClean(link, sizeof(link));
-    if (sscanf(link, "socket:[%lu]", &peer.inode) == 1 && ebpfMonTcpRows(pid, ALL_STATES, findPeer, &peer))
-        snprintf(text, size, "%s", peer.text);
-    else if (strncmp(link, "pipe:", 5) == 0) {
-        findPipePeer(pid, link, peers, sizeof(peers));
-        snprintf(text, size, "a pipe%s", peers);
-    } else {
-        snprintf(text, size, "%s", peer.inode ? "a socket" : link[0] ? link : "a file");
-    }
-}
-
-/* The system calls that wait for the file that is their first argument. */
-static int isFileCall(const char *call)
-{
-    static const char *const calls[] = {
-        "read", "write", "readv", "writev", "pread64", "pwrite64", "recvfrom", "sendto", "recvmsg", "sendmsg",
-        "connect", "accept", "accept4", "fsync", "fdatasync", "ioctl", "fcntl", "flock"
-    };
-
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if (strcmp(call, calls[i]) == 0)
-            return 1;
-    return 0;
-}
-
-/* The first function that is not of the C library, of libCom, or the linker. */
-static void addPlace(pid_t pid, pid_t tid, char *text, size_t size)
+/* The functions that are not of the C library, libCom, or the linker: "most" of them, the first one with its file. */
+static void addPlace(pid_t pid, pid_t tid, unsigned most, char *text, size_t size)
 {
     ebpfMonStackStart start = { .returns = 0 };
     ebpfMonFrame frame[EBPFMON_STACK_MAX];
-    unsigned count = ebpfMonStackGet(pid, tid, &start, frame);
+    unsigned count = ebpfMonStackGet(pid, tid, &start, frame), shown = 0;
 
-    for (unsigned i = 0; i < count; i++) {
+    for (unsigned i = 0; i < count && shown < most; i++) {
         const ebpfMonFrame *f = &frame[i];
 
         if (!f->name[0] || strncmp(f->file, "libc.", 5) == 0 || strncmp(f->file, "libc-", 5) == 0 ||
             strncmp(f->file, "libpthread", 10) == 0 || strncmp(f->file, "libCom.", 7) == 0 ||
             strncmp(f->file, "ld-", 3) == 0 || strncmp(f->name, "epics", 5) == 0)
             continue;
-        ebpfMonTextAdd(text, size, ", at %.60s (%s)", f->name, f->file);
-        return;
+        if (shown++)
+            ebpfMonTextAdd(text, size, " < %.60s", f->name);
+        else
+            ebpfMonTextAdd(text, size, ", at %.60s (%s)", f->name, f->file);
     }
 }
 
@@ -367,7 +371,7 @@ static void addPlace(pid_t pid, pid_t tid, char *text, size_t size)
 static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, char *text, size_t size)
 {
     char call[32] = "", wchan[64] = "", file[240];
-    struct { int32_t fd; int16_t events, revents; } poll;
+    struct pollfd poll;
 
     if (t->call >= 0)
         ebpfMonSyscallName(t->call, call, sizeof(call));
@@ -377,12 +381,12 @@ static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, c
         snprintf(text, size, "is stopped by a signal or a debugger");
     else if (t->state == 'R')
         snprintf(text, size, "runs");
-    else if (isFileCall(call)) {
-        nameFile(g->pid, (unsigned)t->arg[0], file, sizeof(file));
+    else if (ebpfMonWaitFileName(g->pid, call, t->arg, file, sizeof(file)))
         snprintf(text, size, "waits in %s for %s", call, file);
-    } else if ((strcmp(call, "poll") == 0 || strcmp(call, "ppoll") == 0) && t->arg[1] == 1 &&
-               ebpfMonMemReadNow(g->pid, t->arg[0], &poll, sizeof(poll)) == 0) {
-        nameFile(g->pid, (unsigned)poll.fd, file, sizeof(file));
+    else if ((strcmp(call, "poll") == 0 || strcmp(call, "ppoll") == 0) && t->arg[1] == 1 &&
+             ebpfMonMemReadNow(g->pid, t->arg[0], &poll, sizeof(poll)) == 0) {
+        ebpfMonWaitFileName(g->pid, poll.events & POLLOUT ? "write" : "read", &(uint64_t){ (uint32_t)poll.fd }, file,
+                            sizeof(file));
         snprintf(text, size, "waits in %s for %s", call, file);
     } else if (strcmp(call, "futex") == 0)
         snprintf(text, size, "waits for an event");
@@ -393,7 +397,7 @@ static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, c
     if (t->state == 'D')
         ebpfMonTextAdd(text, size, " (%.40s: no signal wakes it)", wchan[0] ? wchan : "in the kernel");
     if (t->state != 'T')
-        addPlace(g->pid, t->tid, text, size);
+        addPlace(g->pid, t->tid, 1, text, size);
 }
 
 /* --- the sentence ----------------------------------------------------------------------------------------------- */
@@ -412,13 +416,32 @@ static void addWaiters(const ebpfMonWaitGraph *g, pid_t tid, char *text, size_t 
         ebpfMonTextAdd(text, size, " and %u more", count - SHOWN_MAX);
 }
 
+void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
+                                char *text, size_t size)
+{
+    char what[120];
+
+    for (size_t i = 0; i < g->threads; i++) {
+        const ebpfMonWaitThread *t = &g->thread[i], *at = findThread(g, t->owner);
+
+        for (int links = 0; at && at->tid != tid && links < LINKS_MAX; links++)
+            at = findThread(g, at->owner);
+        if (!at || t->tid == tid || at->tid != tid)
+            continue;
+        nameMutex(g, mem, cat, t->mutex, what, sizeof(what));
+        ebpfMonTextAdd(text, size, "  %s waits for %s", t->name, what);
+        addPlace(g->pid, t->tid, WAITER_FRAMES, text, size);
+        ebpfMonTextAdd(text, size, "\n");
+    }
+}
+
 int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
                              char *text, size_t size, char *brief, size_t briefSize)
 {
     const ebpfMonWaitThread *t = findThread(g, tid), *owner;
     pid_t seen[LINKS_MAX];
     int links = 0;
-    char one[300];
+    char one[300], call[120];
 
     text[0] = brief[0] = 0;
     while (t && t->owner && links < LINKS_MAX && (owner = findThread(g, t->owner)) != NULL) {
@@ -449,9 +472,35 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
         snprintf(brief, briefSize, "%s: the owner of its mutex ended", t->name);
         return t->isSame && !t->isTimed;
     }
-    describeEnd(g, t, one, sizeof(one));
+    if (t->mutex) {
+        nameMutex(g, mem, cat, t->mutex, call, sizeof(call));
+        snprintf(one, sizeof(one), "waits for %s", call);
+    } else {
+        describeEnd(g, t, one, sizeof(one));
+    }
     ebpfMonTextAdd(text, size, "%s%s %s", links ? "; " : "", t->name, one);
     addWaiters(g, tid, text, size);
     snprintf(brief, briefSize, "%s %s", t->name, one);
     return 0;
+}
+
+void ebpfMonWaitGraphAddPort(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
+                             char *text, size_t size)
+{
+    const ebpfMonRecord *r = &cat->rec[record];
+    const ebpfMonField *f = g->asyn.ports ? ebpfMonCatalogueFieldNamed(cat, r->rtype, "DPVT") : NULL;
+    int isQueued, port = f ? ebpfMonAsynPortsFindRecord(&g->asyn, mem, r->addr, ebpfMonMemPtr(mem, r->addr + f->offset),
+                                                        &isQueued) : -1;
+    const ebpfMonWaitThread *owner;
+    char why[300], brief[80];
+
+    if (port < 0)
+        return;
+    if (!g->mutexes)
+        readMutexes(g, mem, cat);
+    owner = findThread(g, readMutexOwner(g, g->asyn.port[port].lock));
+    if (owner)
+        ebpfMonWaitGraphDescribe(g, mem, cat, owner->tid, why, sizeof(why), brief, sizeof(brief));
+    ebpfMonTextAdd(text, size, "; %sport %s, which %s has%s%s", isQueued ? "waits for " : "", g->asyn.port[port].name,
+                   owner ? owner->name : "nobody", owner ? ": " : "", owner ? why : "");
 }

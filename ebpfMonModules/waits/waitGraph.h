@@ -10,7 +10,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "code/functionSite.h"
 #include "ioc/mutexes.h"
+#include "waits/asynPorts.h"
 
 typedef struct {
     pid_t    tid, inner;  /* inner: as the process itself sees it (its PID namespace) */
@@ -19,10 +21,12 @@ typedef struct {
     long     call;        /* system call in which it is; -1: none, or not known */
     uint64_t arg[6];
     uint64_t switches;    /* of context, so far; the same at two looks: it did not run in between */
-    uint64_t mutex;       /* address of the futex of the mutex for which it waits; 0: for none */
+    uint64_t mutex;       /* address of the futex of the mutex for which it waits, or the epicsMutexId of the lock of a
+                           * port of asyn, in whose queue it waits, or Python's GIL; 0: for none */
     pid_t    owner;       /* tid of who has the mutex; 0: not known, or it has ended */
     pid_t    ended;       /* inner tid of an owner that has ended; 0: none has */
     int      isTimed;     /* it waits for a time only */
+    int      isPython;    /* it waits for the GIL: it wakes 200 times a second, and goes on waiting */
     int      isSame;      /* at the look before it waited for the same, and has not run since */
 } ebpfMonWaitThread;
 
@@ -31,10 +35,14 @@ typedef struct {
     ebpfMonWaitThread *thread; /* by tid */
     size_t   threads, room;
     ebpfMonMutexes *mutexes;   /* NULL: not read yet */
+    ebpfMonAsynPorts asyn;
+    int      isSearched;       /* the next two are known, also after Clear; 0: the IOC has none */
+    uint64_t asynAt;           /* … pasynBase */
+    ebpfMonVariable python;    /* … _PyRuntime */
 } ebpfMonWaitGraph;
 
-/* Reads the threads. 0, or -1: the process is gone. */
-int ebpfMonWaitGraphRead(ebpfMonWaitGraph *graph, pid_t pid);
+/* Reads the threads, and the ports of asyn. 0, or -1: the process is gone. */
+int ebpfMonWaitGraphRead(ebpfMonWaitGraph *graph, pid_t pid, ebpfMonMem *mem, const ebpfMonCatalogue *cat);
 void ebpfMonWaitGraphClear(ebpfMonWaitGraph *graph);
 
 /* The thread waits for itself, through others, and none of them has run since the look before, nor waits for a time
@@ -46,5 +54,14 @@ pid_t ebpfMonWaitGraphFindCycle(const ebpfMonWaitGraph *graph, pid_t tid);
  * owner has ended. 0: not; or there is no such thread, and the text is empty. */
 int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *graph, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
                              char *text, size_t size, char *brief, size_t briefSize);
+
+/* Adds a line for each thread that waits for what this one has, also through others: "  scan-0.1 waits for the lock set
+ * of VAC:A, at dbScanLock (libdbCore.so) < scanList < periodicTask". */
+void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *graph, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
+                                char *text, size_t size);
+
+/* Adds for which port of asyn the record waits, and who has that: "; waits for port L0, which L0 has: L0 waits …". */
+void ebpfMonWaitGraphAddPort(ebpfMonWaitGraph *graph, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
+                             char *text, size_t size);
 
 #endif

@@ -287,6 +287,7 @@ static void addCause(ebpfMonIocWaits *ioc, pid_t tid, int isBehind, int isLate, 
                                             sizeof(c->brief)) && !isBehind;
     if (!c->text[0])
         return;
+    ebpfMonWaitGraphAddWaiters(&ioc->graph, ioc->mem, ioc->cat, tid, c->waiters, sizeof(c->waiters));
     for (size_t i = 0; i < ioc->graph.threads; i++)
         if (ioc->graph.thread[i].tid == tid)
             memcpy(c->name, ioc->graph.thread[i].name, sizeof(c->name));
@@ -339,6 +340,9 @@ static void updateGraph(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
         isWanted |= w->hang[i].iocId == ioc->id;
     for (size_t i = 0; i < ioc->puts; i++)
         isWanted |= isLong(ioc->put[i].since, now);
+    for (size_t i = 0; i < ioc->actives; i++) /* perhaps for a port of asyn */
+        isWanted |= ioc->active[i].isActive && !ioc->active[i].isUnsure && isLong(ioc->active[i].since, now) &&
+                    (ioc->graph.asynAt || !ioc->graph.isSearched);
     if (!isWanted || !ioc->isRead) {
         ebpfMonWaitGraphClear(&ioc->graph);
         ioc->causes = ioc->graphs = 0;
@@ -346,7 +350,7 @@ static void updateGraph(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
     }
     if (ioc->graphs >= 3 && now - ioc->graphAt < GRAPH_NS)
         return;
-    if (ebpfMonWaitGraphRead(&ioc->graph, ioc->pid))
+    if (ebpfMonWaitGraphRead(&ioc->graph, ioc->pid, ioc->mem, ioc->cat))
         return;
     ioc->graphs++;
     ioc->graphAt = now;
@@ -559,8 +563,10 @@ static void describeState(ebpfMonWaits *w)
              (unsigned long long)records, w->iocs, ceil(w->round));
 }
 
-static void makeText(ebpfMonWaitValues *v)
+static void makeText(ebpfMonWaits *w)
 {
+    ebpfMonWaitValues *v = &w->values;
+
     for (unsigned i = 0; i < v->rows; i++) {
         const ebpfMonWaitRow *r = &v->row[i];
 
@@ -568,6 +574,11 @@ static void makeText(ebpfMonWaitValues *v)
                        r->client[0] ? " by " : "", r->client, r->ioc, r->since, rankRow(r) == 1 ? "waits for " : "",
                        r->waits);
     }
+    for (unsigned i = 0; i < w->iocs; i++)
+        for (unsigned k = 0; k < w->ioc[i].causes; k++)
+            if (w->ioc[i].cause[k].waiters[0])
+                ebpfMonTextAdd(v->text, sizeof(v->text), "for thread %s in %s wait:\n%s", w->ioc[i].cause[k].name,
+                               w->ioc[i].name, w->ioc[i].cause[k].waiters);
 }
 
 static void makeValues(ebpfMonWaits *w, uint64_t now)
@@ -590,7 +601,7 @@ static void makeValues(ebpfMonWaits *w, uint64_t now)
             showActive(w, ioc, &ioc->active[k], now);
     }
     qsort(v->row, v->rows, sizeof(v->row[0]), compareRows);
-    makeText(v);
+    makeText(w);
     describeState(w);
 }
 

@@ -5,8 +5,8 @@ import subprocess
 from . import paths
 
 
-def preload(folder, name):
-    """Builds the library in the folder. Returns the environment of programs into which it is loaded."""
+def preload(folder, name, *options):
+    """Builds the library in the folder. "options" of the compiler. Returns the environment of programs into which it is loaded."""
     library = folder / f"{name}.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, paths.TESTS / "harness" / f"{name}.c", "-ldl"], check=True)
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, paths.TESTS / "harness" / f"{name}.c", "-ldl", *options], check=True)
     return {"LD_PRELOAD": str(library)}

@@ -1,14 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What waits in IOCs (ebpfMonModules/waits). The truth is what the test has put, and what the records of the IOC say themselves."""
+import contextlib
+import ctypes
 import json
 import os
 import re
 import signal
 import socket
+import struct
+import threading
 import time
 
 import pytest
 from tests.harness import ca, db, loopback, paths, rawca
+from tests.harness.device import Device
+from tests.harness.preload import preload
 from tests.harness.process import Process
 from tests.harness.wait import until
 
@@ -146,7 +152,7 @@ def routine(name, snam, **fields):
 
 LOCKS = (routine("L0", "lockTwo", INAM="initLockTwo", FTA="DOUBLE", FTB="DOUBLE", FLNK="$(P)BEHIND") + db.record("calc", "BEHIND", CALC="1", SCAN=".2 second") +
          routine("L1", "lockTwo", INAM="initLockTwo", FTA="DOUBLE", FTB="DOUBLE") + routine("ORPHAN", "lockOrphan") +
-         routine("PIPE", "readInput", FTA="CHAR", NOA=40) + routine("SOCKET", "readInput", FTA="CHAR", NOA=40) + routine("SLEEP", "sleepFor", FTA="DOUBLE", FTVA="DOUBLE", FLNK="$(P)AFTER") +
+         routine("PIPE", "readInput", FTA="CHAR", NOA=200) + routine("SOCKET", "readInput", FTA="CHAR", NOA=200) + routine("SLEEP", "sleepFor", FTA="DOUBLE", FTVA="DOUBLE", FLNK="$(P)AFTER") +
          db.record("calc", "AFTER", CALC="1", SCAN=".1 second"))
 
 
@@ -209,11 +215,150 @@ def test_waits_that_are_none_of_each_other(hanging):
     ioc.put("SLEEP.SCAN", ".5 second", wait=False)
     cause(monitor, "scan-0.5 sleeps, at sleepFor (latencyIoc)")
     cause(monitor, "scan-0.5 sleeps, at sleepFor (latencyIoc); for it wait: scan-0.1")
+    listed = rf"^for thread scan-0.5 in {ioc.name} wait:\n  scan-0.1 waits for the lock set of {ioc.prefix}\w+, at dbScanLock \(libdbCore.*\) < scanList < periodicTask"
+    until(lambda: re.search(listed, monitor.lines("WAITS_TEXT"), re.M), 30, lambda: monitor.lines("WAITS_TEXT"))
     ioc.process.halt()
     cause(monitor, "is stopped by a signal or a debugger")
     assert monitor.get("DEADLOCK_CNT") == 0 and "deadlock" not in monitor.lines("IOC_EVENTS")
     ioc.process.signal(signal.SIGCONT)
     device.close()
+
+
+def test_pipe_that_nobody_reads(hanging):
+    """As soon as the pipe is read, nothing waits. Its reader is named, not who can only write."""
+    ioc, monitor = hanging
+    reader, writer = os.pipe()
+    other = Process(["sleep", "1000"], os.environ, pass_fds=[writer])
+    ioc.put("PIPE.A", [*f">/proc/{os.getpid()}/fd/{writer}".encode(), 0])
+    ioc.put("PIPE.SCAN", "10 second", wait=False)
+    line = cause(monitor, "waits in write for a pipe that ", f"(pid {os.getpid()}) has to read")
+    assert f"(pid {other.pid})" not in line and line.count("(pid") == 1, line
+    threading.Thread(target=lambda: [os.read(reader, 65536) for _ in iter(int, 1)], daemon=True).start()
+    until(lambda: not text(monitor, "thread "), 60, lambda: monitor.lines("WAITS_TEXT"))
+    other.close()
+
+
+@contextlib.contextmanager
+def stalled(folder):
+    """A FUSE file system with one file, whose content never comes (linux/fuse.h)."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    fuse = os.open("/dev/fuse", os.O_RDWR | os.O_CLOEXEC)
+    if libc.mount(b"far:/disk", bytes(folder), b"fuse", 0, f"fd={fuse},rootmode=40000,user_id=0,group_id=0".encode()):
+        os.close(fuse)
+        pytest.skip(f"no FUSE: {os.strerror(ctypes.get_errno())}")
+
+    def attributes(node):
+        return struct.pack("<6Q10I", node, 4096, 8, 0, 0, 0, 0, 0, 0, 0o100644 if node > 1 else 0o40755, 1, 0, 0, 0, 4096, 0)
+
+    def serve():
+        with contextlib.suppress(OSError):  # it is unmounted
+            while True:
+                request = os.read(fuse, 1 << 17)
+                code, unique, node = struct.unpack_from("<4xIQQ", request)
+                answer = {26: struct.pack("<4I2H2I2H8I", 7, 31, 0, 0, 0, 0, 65536, 0, 0, 0, *[0] * 8), 1: struct.pack("<4Q2I", 2, 1, 0, 0, 0, 0) + attributes(2),
+                          3: struct.pack("<Q2I", 0, 0, 0) + attributes(node), 14: struct.pack("<QII", 1, 0, 0), 15: None}.get(code, b"")
+                if answer is not None:
+                    os.write(fuse, struct.pack("<IiQ", 16 + len(answer), 0 if answer else -38, unique) + answer)
+
+    threading.Thread(target=serve, daemon=True).start()
+    try:
+        yield
+    finally:
+        libc.umount2(bytes(folder), 3)  # MNT_FORCE, MNT_DETACH
+        os.close(fuse)
+
+
+def test_file_that_does_not_come(hanging, tmp_path):
+    """A file of a FUSE file system that stands still: who serves it is named. An ordinary file is read meanwhile."""
+    ioc, monitor = hanging
+    (tmp_path / "plain").write_text("x")
+    folder = tmp_path / "far"
+    folder.mkdir()
+    with stalled(folder):
+        ioc.put("PIPE.A", [*f"{folder}/file".encode()[:200], 0])
+        ioc.put("PIPE.SCAN", "1 second", wait=False)
+        cause(monitor, f"waits in read for {folder}/file (fuse far:/disk, served by ", f"(pid {os.getpid()}))")
+        ioc.put("SOCKET.A", [*str(tmp_path / "plain").encode(), 0])
+        ioc.put("SOCKET.PROC", 1)
+        assert monitor.get("DEADLOCK_CNT") == 0
+    until(lambda: not text(monitor, "thread "), 60, lambda: monitor.lines("WAITS_TEXT"))
+
+
+ASYN = paths.CACHE / "modules" / "asyn"
+
+
+@pytest.mark.skipif(not (paths.STREAM_IOC.exists() and ASYN.exists()), reason="no asyn: tests.md says where")
+def test_ports_of_asyn(new_ioc, new_monitor, tmp_path):
+    """Two records have their lock sets and wait for two ports, whose threads wait for these lock sets. A third record waits for a port that
+    waits for its device: no deadlock. So do two active records, one served and one in the queue."""
+    device = Device({"MUTE?": (0, None)})
+    library = preload(tmp_path, "asynLocks", f"-I{paths.BASE}/include", f"-I{paths.BASE}/include/os/Linux", f"-I{paths.BASE}/include/compiler/gcc", f"-I{ASYN}/include",
+                      f"-L{paths.BASE}/lib/{paths.ARCH}", f"-L{ASYN}/lib/{paths.ARCH}", "-ldbCore", "-lCom", "-lasyn")
+    prefix = f"T{os.getpid()}:ports:"
+
+    (tmp_path / "ports.db").write_text(db.READY + "".join(routine(f"WAIT{n}", "waitForPort", FTA="CHAR", NOA=40, FTB="CHAR", NOB=40) for n in range(3)) +
+                                       "".join(db.record("stringin", n, DTYP="asynOctetCmdResponse", INP="@asyn(L2,0,1000)MUTE?") for n in ("SERVED", "QUEUED")))
+    (tmp_path / "st.cmd").write_text("\n".join([f'dbLoadDatabase "{paths.STREAM}/dbd/streamApp.dbd"', "streamApp_registerRecordDeviceDriver",
+        *(f"drvAsynIPPortConfigure L{n} 127.0.0.1:{device.port}\nasynSetQueueLockPortTimeout L{n} 0" for n in range(3)),
+        f'dbLoadRecords "{tmp_path}/ports.db" "P={prefix}"', "iocInit", ""]))
+    ioc = new_ioc(kind="streamIoc", prefix=prefix, files=[tmp_path / "st.cmd"], environ=library).start()
+    monitor = new_monitor(before=HANGS).start()
+    monitor.wait_ioc(ioc)
+    monitor.set_filter(LEVEL="chains")
+    for name in "SERVED", "QUEUED":
+        ioc.put(f"{name}.PROC", 1, wait=False)
+    until(lambda: ioc.get("SERVED.PACT") == ioc.get("QUEUED.PACT") == 1, 30, "the records")
+    for n, fields in enumerate((("L0", "L1"), ("L1", "L0"), ("L2", ""))):
+        for field, port in zip("AB", fields):
+            ioc.put(f"WAIT{n}.{field}", [*port.encode(), 0])
+        ioc.put(f"WAIT{n}.SCAN", ["1 second", ".5 second", "2 second"][n], wait=False)
+    line = cause(monitor, ": deadlock")
+    for who, port, lock in ("scan-1", "L0", "WAIT1"), ("scan-0.5", "L1", "WAIT0"):
+        assert f"{who} waits for port {port}, which {port} has" in line and f"{port} waits for the lock set of {prefix}{lock}" in line, line
+    end = f"L2 waits in poll for 127.0.0.1:{device.port}"
+    cause(monitor, f"scan-2 waits for port L2, which L2 has; {end}")
+    for name, how in ("SERVED", "; port L2, which L2 has: "), ("QUEUED", "; waits for port L2, which L2 has: "):
+        until(lambda: [t for t in text(monitor, f"active {prefix}{name} ") if how + end in t], 30, lambda: monitor.lines("WAITS_TEXT"))
+    assert monitor.get("DEADLOCK_CNT") == 1
+    device.close()
+
+
+PYTHON = """import ctypes, sys, threading, time
+from epicscorelibs.path import get_lib
+from softioc import asyncio_dispatcher, builder
+from softioc import softioc as ioc
+builder.SetDeviceName(sys.argv[-1].rstrip(":"))
+builder.aOut("READY", initial_value=1)
+ask = builder.aOut("ASK", always_update=True)
+ask.SCAN = ".1 second"
+def write(kind):
+    put, find, address = kind(get_lib("dbCore")).dbPutField, ctypes.CDLL(get_lib("dbCore")).dbNameToAddr, ctypes.create_string_buffer(256)
+    find((sys.argv[-1] + "ASK.DESC").encode(), address)
+    while True:
+        put(address, 0, b"x".ljust(40, b"\\0"), ctypes.c_long(1))
+        time.sleep(0)
+go = builder.longOut("GO", on_update=lambda n: threading.Thread(target=write, args=[ctypes.PyDLL if n > 1 else ctypes.CDLL]).start())
+builder.LoadDatabase()
+ioc.iocInit(asyncio_dispatcher.AsyncioDispatcher())
+sys.stdin.read()
+"""
+
+
+def test_lock_of_python(new_ioc, new_monitor, tmp_path):
+    """A put that keeps Python's GIL, against a record that Python processes. One that releases it does no harm."""
+    (tmp_path / "gil.py").write_text(PYTHON)
+    ioc = new_ioc(kind="pythonSoftIOC", files=[tmp_path / "gil.py"]).start()
+    monitor = new_monitor(before=HANGS).start()
+    monitor.wait_ioc(ioc)
+    monitor.set_filter(LEVEL="chains")
+    ioc.put("GO", 1)
+    until(lambda: ioc.get("ASK.DESC") == "x", 30, "it writes")
+    before = ioc.run("caget", "-a", ioc.prefix + "ASK").stdout
+    until(lambda: ioc.run("caget", "-a", ioc.prefix + "ASK").stdout != before, 30, "the record processes meanwhile")
+    ioc.put("GO", 2, wait=False)
+    line = cause(monitor, ": deadlock")
+    assert re.search(rf"scan-0.1 waits for the GIL of Python, which (\S+) has; \1 waits for the lock set of {ioc.prefix}ASK, which scan-0.1 has: deadlock|"
+                     rf"(\S+) waits for the lock set of {ioc.prefix}ASK, which scan-0.1 has; scan-0.1 waits for the GIL of Python, which \2 has: deadlock", line), line
 
 
 def test_late_scan(new_ioc, new_monitor):

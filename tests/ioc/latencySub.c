@@ -443,14 +443,29 @@ static long lockOrphan(aSubRecord *prec)
     return 0;
 }
 
-/* Waits for input from the pipe whose path is in A, or from this port of this host. */
+/* Writes a megabyte into this pipe. */
+static long writeOutput(const char *path)
+{
+    static const char block[4096];
+    int file = open(path, O_WRONLY);
+
+    for (int i = 0; file >= 0 && i < 256; i++)
+        if (write(file, block, sizeof(block)) < 0)
+            break;
+    return file < 0 ? -1 : close(file);
+}
+
+/* Waits for input from the pipe or file whose path is in A, or from this port of this host. ">PATH": writes there. */
 static long readInput(aSubRecord *prec)
 {
+    const char *to = *(char *)prec->a == '>' ? (char *)prec->a + 1 : NULL;
     struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(prec->a)),
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    int file = addr.sin_port ? socket(AF_INET, SOCK_STREAM, 0) : open(prec->a, O_RDONLY);
+    int file = to ? -1 : addr.sin_port ? socket(AF_INET, SOCK_STREAM, 0) : open(prec->a, O_RDONLY);
     char byte;
 
+    if (to)
+        return writeOutput(to);
     if (file < 0 || (addr.sin_port && connect(file, (struct sockaddr *)&addr, sizeof(addr))))
         return -1;
     return addr.sin_port ? recv(file, &byte, 1, 0) : read(file, &byte, 1);
