@@ -58,7 +58,7 @@ static ebpfMonPv pvs[] = {
 
 static ebpfMonModule module = {
     .name = "subscriptions", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonSubscriptionsBegin,
-    .stop = ebpfMonSubscriptionsStop,
+    .stop = ebpfMonSubscriptionsStop, .put = ebpfMonSubscriptionsAddPut,
 };
 
 /* "PV client": the client is what follows the first blank. */

@@ -14,6 +14,7 @@
 #include "common/worker.h"
 #include "common/text.h"
 #include "host/foreign.h"
+#include "subscriptions/feedback.h"
 #include "subscriptions/flowIoc.h"
 #include "subscriptions/subscriptions.h"
 #include "subscriptions/whyRecord.h"
@@ -52,6 +53,7 @@ struct ebpfMonSubscriptions {
     const ebpfMonModule *module;
     ebpfMonSubscriptionsAnswer answer;
     ebpfMonSharedWorker worker;
+    ebpfMonFeedback *feedback;
     const ebpfMonModuleCore *core; /* NULL: it does not run; the next is it */
     ebpfMonModuleCore ownCore;
     epicsMutexId lock;         /* guards the next two, and isAnswered, isAbandoned of each asking */
@@ -84,6 +86,11 @@ ebpfMonSubscriptions *ebpfMonSubscriptionsNew(const ebpfMonModule *module, ebpfM
         return NULL;
     d->module = module;
     d->answer = answer;
+    d->feedback = ebpfMonFeedbackNew();
+    if (!d->feedback) {
+        free(d);
+        return NULL;
+    }
     d->lock = epicsMutexMustCreate();
     d->period = PERIOD;
     ebpfMonSharedWorkerInit(&d->worker);
@@ -509,6 +516,54 @@ static void publishValues(ebpfMonSubscriptions *d)
     ebpfMonModuleShow(d->module);
 }
 
+/* --- writes that cause themselves ------------------------------------------------------------------------------- */
+
+void ebpfMonSubscriptionsAddPut(void *subs, const ebpfMonModulePut *put)
+{
+    ebpfMonSubscriptions *d = subs;
+
+    ebpfMonFeedbackAddPut(d->feedback, put);
+}
+
+void ebpfMonSubscriptionsAddFeedback(ebpfMonSubscriptions *d, const char *ioc, const char *pv, char *text, size_t size)
+{
+    ebpfMonFeedbackAddText(d->feedback, ioc, pv, text, size);
+}
+
+static long findRecordOf(const ebpfMonCatalogue *cat, const char *pv)
+{
+    char record[EBPFMON_PVA_NAME];
+
+    snprintf(record, sizeof(record), "%.*s", (int)strcspn(pv, ".{"), pv);
+    return ebpfMonCatalogueFind(cat, record);
+}
+
+static int isSubscribed(void *arg, const char *name, const char *pv, const char *peer)
+{
+    const ebpfMonSubscriptions *d = arg;
+    const ebpfMonFlowIoc *ioc = NULL;
+    long record;
+
+    for (unsigned i = 0; i < d->iocs; i++)
+        if (strcmp(d->ioc[i].name, name) == 0)
+            ioc = &d->ioc[i];
+    record = ioc && ioc->isRead ? findRecordOf(ioc->cat, pv) : -1;
+    for (size_t i = 0; record >= 0 && i < ioc->ca.lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &ioc->ca.lists->sub[i];
+
+        if (!s->isGone && ioc->channel[s->channel].record == record && strcmp(ioc->client[s->client].peer, peer) == 0)
+            return 1;
+    }
+    for (size_t i = 0; record >= 0 && i < d->pva.monitors; i++) {
+        const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
+
+        if (m->ioc == ioc && m->name[0] && findRecordOf(ioc->cat, m->name) == record &&
+            strcmp(d->pva.client[m->client].is.peer, peer) == 0)
+            return 1;
+    }
+    return 0;
+}
+
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
 static asking *takeAsking(ebpfMonSubscriptions *d)
@@ -596,6 +651,7 @@ static void runSubscriptions(ebpfMonWorker *worker, void *arg)
         answerQuestions(d);
         if (ebpfMonClockSeconds() >= next) {
             readFlows(d);
+            ebpfMonFeedbackTell(d->feedback, isSubscribed, d);
             makeValues(d);
             countCost(d, ebpfMonForeignGetCpu() - before);
             next = ebpfMonClockSeconds() + choosePause(d);
@@ -691,14 +747,6 @@ static void tellMonitor(const ebpfMonSubscriptions *d, const ebpfMonFlowMonitor 
     }
     snprintf(sub.pv, sizeof(sub.pv), "%.*s", (int)sizeof(sub.pv) - 1, m->name);
     each(arg, &client, &sub);
-}
-
-static long findRecordOf(const ebpfMonCatalogue *cat, const char *pv)
-{
-    char record[EBPFMON_PVA_NAME];
-
-    snprintf(record, sizeof(record), "%.*s", (int)strcspn(pv, ".{"), pv);
-    return ebpfMonCatalogueFind(cat, record);
 }
 
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,

@@ -62,8 +62,9 @@ typedef void (*ebpfMonSubscriptionsAnswer)(ebpfMonSubscriptions *subs, const cha
 
 /* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
 ebpfMonSubscriptions *ebpfMonSubscriptionsNew(const ebpfMonModule *module, ebpfMonSubscriptionsAnswer answer);
-int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core); /* as ebpfMonModule.start and stop */
-int ebpfMonSubscriptionsStop(void *subs, double seconds);
+int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core); /* as ebpfMonModule.start, */
+int ebpfMonSubscriptionsStop(void *subs, double seconds);                                /* stop */
+void ebpfMonSubscriptionsAddPut(void *subs, const ebpfMonModulePut *put);                /* and put */
 
 /* The published values. Under the lock of ebpfMonModuleLock. */
 const ebpfMonSubscriptionValues *ebpfMonSubscriptionsGetValues(const ebpfMonSubscriptions *subs);
@@ -87,6 +88,10 @@ typedef void (*ebpfMonSubscriptionsEachFn)(void *arg, const ebpfMonFlowClient *c
                                            const ebpfMonFlowSubscription *subscription);
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *subs, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
                               void *arg, char *why, size_t size);
+
+/* As ebpfMonFeedbackAddText. */
+void ebpfMonSubscriptionsAddFeedback(ebpfMonSubscriptions *subs, const char *ioc, const char *pv, char *text,
+                                     size_t size);
 
 /* As ebpfMonWhyIocsFind. */
 int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *subs, const char *record, char *text, size_t size);

@@ -24,7 +24,7 @@ enum { stepIoc, stepRecord, stepPost, stepQueue, stepBuffer, stepNetwork, stepCl
 
 typedef struct {
     whyVerdict verdict;
-    char text[520];
+    char text[760];
 } whyStep;
 
 typedef struct {
@@ -395,10 +395,14 @@ static void judgeWrite(why *w)
 {
     static const whyVerdict verdicts[] = { whyUnknown, whyFine, whyUnknown, whyHeldUp, whyStops };
     ebpfMonWriteStory story;
+    char pv[EBPFMON_NAME_SIZE + 8];
 
     ebpfMonWhyWrite(w->at.mem, w->at.pid, w->at.cat, w->at.record, w->at.ioc, w->field, w->client, &story);
     if (story.fate == ebpfMonWriteStops && !w->client[0] && story.age > OLD_SECONDS)
         story.fate = ebpfMonWriteHolds; /* nobody has asked for it */
+    snprintf(pv, sizeof(pv), "%s%s%.6s", ebpfMonCatalogueName(w->at.cat, w->at.record),
+             strcmp(w->field, "VAL") == 0 ? "" : ".", strcmp(w->field, "VAL") == 0 ? "" : w->field);
+    ebpfMonSubscriptionsAddFeedback(w->subs, w->at.ioc, pv, story.text, sizeof(story.text));
     setStep(w, stepWrite, verdicts[story.fate], "%s", story.text);
     if (w->client[0] && !w->matching && story.fate != ebpfMonWriteNotSeen && w->step[stepPost].verdict == whyStops)
         setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it; it has written", w->client);

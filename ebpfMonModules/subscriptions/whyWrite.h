@@ -18,7 +18,7 @@ typedef enum {
 typedef struct {
     ebpfMonWriteFate fate;
     double age;             /* s: since it was made, if one was seen */
-    char text[520];
+    char text[760];
 } ebpfMonWriteStory;
 
 /* "field": "VAL", …; "client": as ebpfMonFlowIsNamed, or a part of what the put says of its writer; "": anybody. */

@@ -5,6 +5,7 @@ import re
 import signal
 import struct
 import sys
+import time
 
 import pytest
 from tests.harness import badlink, db, loopback, paths, rawca
@@ -349,3 +350,65 @@ def test_a_write_that_waits(ioc, monitor):
     assert verdict == "held up" and "put-callback" not in why(monitor, ioc.prefix + "A")[1]["write"][1]
     caput.wait(60)
     assert "put-callback" not in why(monitor, ioc.prefix + "DELAYED")[1]["write"][1]
+
+
+def feedback(monitor, pv):
+    return [e.split(f"{pv}: ", 1)[1] for e in monitor.lines("IOC_EVENTS").splitlines() if f": {pv}: " in e]
+
+
+def test_clients_that_write_in_turn(new_ioc, new_monitor):
+    """Two clients overwrite each other, one answers the updates that it causes. Not told of: two that write the same value, one that writes
+    as often without a subscription, and one that has subscribed and writes once."""
+    ioc = new_ioc(db.READY + "".join(db.record("ao", name) for name in ("FIGHT", "SAME", "ANSWER", "RAMP", "ONCE"))).start()
+    monitor = new_monitor().start()
+    monitor.wait_ioc(ioc)
+    left, right = (rawca.RawCa(ioc.port, user, "test") for user in ("left", "right"))
+    answer, once = Subscriber(ioc, ioc.prefix + "ANSWER", "answer"), Subscriber(ioc, ioc.prefix + "ONCE", "once")
+    once.put(ioc.prefix + "ONCE", rawca.DOUBLE, [1.])
+
+    def write():
+        for name, values in ("FIGHT", (1., 2.)), ("SAME", (3., 3.)):
+            for client, value in zip((left, right), values):
+                client.put(ioc.prefix + name, rawca.DOUBLE, [value], notify=True)
+        left.put(ioc.prefix + "RAMP", rawca.DOUBLE, [float(len(answer.values))], notify=True)
+        answer.put(ioc.prefix + "ANSWER", rawca.DOUBLE, [answer.values[-1] + 1], sync=False)
+        answer.take(len(answer.values) + 1)
+        time.sleep(0.1)  # a client that is not fast
+        return feedback(monitor, ioc.prefix + "FIGHT") and feedback(monitor, ioc.prefix + "ANSWER")
+
+    until(write, 60, lambda: monitor.lines("IOC_EVENTS"))
+    assert re.fullmatch(r"left@test.* and right@test.* overwrite each other in turn, \d+ times in \d+ s", feedback(monitor, ioc.prefix + "FIGHT")[0])
+    assert re.fullmatch(rf"answer@test.* \({answer.address}\) writes \d+(\.\d+)?/s, and has subscribed to it: perhaps it answers its own writes", feedback(monitor, ioc.prefix + "ANSWER")[0])
+    assert not any(feedback(monitor, ioc.prefix + name) for name in ("SAME", "RAMP", "ONCE"))
+    write()
+    assert "overwrite each other in turn" in why(monitor, ioc.prefix + "FIGHT")[1]["write"][1]
+    for client in left, right, answer, once:
+        client.close()
+
+
+def test_links_in_a_circle(new_ioc, new_monitor):
+    """Each of two IOCs writes to the other by a CA link, again and again. The neighbours do so once each time they are told to."""
+    one, two = new_ioc(name="circle1"), new_ioc(name="circle2")
+    for here, there in (one, two), (two, one):
+        path = here.tmp / f"{here.name}.db"
+        path.write_text(db.READY + db.record("calcout", "GO", CALC="A+1", ODLY=0.1, OUT=f"{there.prefix}GO.A CA") +
+                        db.record("calcout", "FIRST", CALC="A+1", OUT=f"{there.prefix}{'LAST' if here is two else 'FIRST'}.A CA") + db.record("calcout", "LAST", CALC="A"))
+        here.files.append(str(path))
+        here.environ = {"EPICS_CA_ADDR_LIST": f"127.0.0.1:{there.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"}
+        here.start()
+    monitor = new_monitor(iocs="circle*").start()
+    for ioc in one, two:
+        monitor.wait_ioc(ioc)
+    monitor.set_filter(LEVEL="chains")
+
+    def told():
+        one.put("FIRST.A", time.monotonic())  # it goes to the other, and to LAST
+        return feedback(monitor, one.prefix + "GO.A") + feedback(monitor, two.prefix + "GO.A")
+
+    one.put("GO.A", 1)
+    line, = until(told, 60, lambda: monitor.lines("IOC_EVENTS"))
+    names = [(i.prefix + "GO.A", f" ({i.name})") for i in (one, two)]
+    ways = [f"{a[0]}{a[1]} → {b[0]}{b[1]} → {a[0]}" for a, b in (names, names[::-1])]
+    assert re.fullmatch(r"links through CA write in a circle, \d+(\.\d+)?/s: .*", line) and line.split("/s: ")[1] in ways, line
+    assert not any(feedback(monitor, i.prefix + n) for i in (one, two) for n in ("FIRST.A", "LAST.A"))
+    assert "links through CA write in a circle" in why(monitor, one.prefix + "GO.A")[1]["write"][1]
