@@ -16,6 +16,7 @@
 #define ALL_STATES  0xffffu
 #define MOUNTS_MAX  65536 /* bytes of mountinfo */
 #define FUSE_DEVICE "/dev/fuse"
+#define LOOKS_MAX   100000 /* open files of other processes, some 0.2 s of CPU time: who is behind them is not named */
 
 typedef struct {
     unsigned long inode;
@@ -55,7 +56,7 @@ static long readInfo(pid_t pid, const char *file, const char *name, int base)
 static int findHolders(pid_t self, const char *link, int access, long fuse, char *text, size_t size)
 {
     pid_t *pids = NULL;
-    int count = ebpfMonProcList(&pids), holders = 0;
+    int count = ebpfMonProcList(&pids), holders = 0, looks = 0;
     char path[300], found[64], comm[32];
 
     for (int i = 0; i < count; i++) {
@@ -65,7 +66,7 @@ static int findHolders(pid_t self, const char *link, int access, long fuse, char
 
         snprintf(path, sizeof(path), "/proc/%d/fd", (int)pids[i]);
         dir = opendir(path);
-        while (dir && !isFound && (entry = readdir(dir)) != NULL) {
+        while (dir && !isFound && looks++ < LOOKS_MAX && (entry = readdir(dir)) != NULL) {
             ssize_t n;
 
             snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pids[i], entry->d_name);
