@@ -134,8 +134,6 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
  * changed.
  */
 
-typedef struct ebpfMonHangStacks ebpfMonHangStacks;
-
 #define KEPT    8 /* hangs for which a stack is shown */
 #define REFRESH (5 * EBPFMON_SECOND_NS)
 #define RETRIES 5 /* On a busy host the time for a stack may not suffice (STACK_SECONDS of code/stack.c). Then it is
@@ -149,74 +147,57 @@ typedef struct {
     char     record[EBPFMON_HEALTH_NAME];
 } keptStack;
 
-struct ebpfMonHangStacks {
-    ebpfMonTargets *targets;
+struct ebpfMonHangFinder {
+    ebpfMonTargets *targets; /* both are the caller's */
     const ebpfMonHangSources *sources;
     keptStack kept[KEPT];
 };
 
-/* "targets" and "sources" stay the caller's. NULL without memory. */
-static ebpfMonHangStacks *newHangStacks(ebpfMonTargets *targets, const ebpfMonHangSources *sources)
-{
-    ebpfMonHangStacks *stacks = calloc(1, sizeof(*stacks));
-
-    if (stacks) {
-        stacks->targets = targets;
-        stacks->sources = sources;
-    }
-    return stacks;
-}
-
-static void freeHangStacks(ebpfMonHangStacks *stacks)
-{
-    free(stacks);
-}
-
 /* The index in kept; KEPT: this hang has no stack there. */
-static unsigned findKept(const ebpfMonHangStacks *stacks, uint32_t tid, uint64_t begin)
+static unsigned findKept(const ebpfMonHangFinder *finder, uint32_t tid, uint64_t begin)
 {
     unsigned i;
 
     for (i = 0; i < KEPT; i++)
-        if (stacks->kept[i].used && stacks->kept[i].tid == tid && stacks->kept[i].begin == begin)
+        if (finder->kept[i].used && finder->kept[i].tid == tid && finder->kept[i].begin == begin)
             break;
     return i;
 }
 
 /* NULL: this hang has no place, because more than KEPT threads hang. */
-static keptStack *takePlace(ebpfMonHangStacks *stacks, uint32_t tid, uint64_t begin, uint64_t now)
+static keptStack *takePlace(ebpfMonHangFinder *finder, uint32_t tid, uint64_t begin, uint64_t now)
 {
-    keptStack *oldest = &stacks->kept[0];
-    unsigned i = findKept(stacks, tid, begin);
+    keptStack *oldest = &finder->kept[0];
+    unsigned i = findKept(finder, tid, begin);
 
     if (i < KEPT) {
-        stacks->kept[i].used = now;
-        return &stacks->kept[i];
+        finder->kept[i].used = now;
+        return &finder->kept[i];
     }
     for (i = 1; i < KEPT; i++)
-        if (stacks->kept[i].used < oldest->used)
-            oldest = &stacks->kept[i];
+        if (finder->kept[i].used < oldest->used)
+            oldest = &finder->kept[i];
     if (oldest->used && now - oldest->used < REFRESH)
         return NULL;
     *oldest = (keptStack){ .tid = tid, .begin = begin, .used = now };
     return oldest;
 }
 
-static void findRecord(ebpfMonHangStacks *stacks, uint32_t iocId, keptStack *k)
+static void findRecord(ebpfMonHangFinder *finder, uint32_t iocId, keptStack *k)
 {
     const ebpfMonTarget *t;
     int found = 0;
 
     k->record[0] = 0;
-    ebpfMonTargetsLock(stacks->targets);
-    t = ebpfMonTargetsFindById(stacks->targets, iocId);
+    ebpfMonTargetsLock(finder->targets);
+    t = ebpfMonTargetsFindById(finder->targets, iocId);
     /* A frame changed a register if its caller has another value. The last frame has no known caller, so it is left
      * out. */
     for (unsigned f = 0; f + 1 < k->n && !found; f++)
         for (int r = 0; r < EBPFMON_SAVED && !found; r++)
             if (k->frame[f].saved[r] && k->frame[f].saved[r] != k->frame[f + 1].saved[r])
                 found = ebpfMonRecordNameFind(t, k->frame[f].saved[r], k->record, sizeof(k->record));
-    ebpfMonTargetsUnlock(stacks->targets);
+    ebpfMonTargetsUnlock(finder->targets);
 }
 
 static int isOld(const keptStack *k, uint64_t now)
@@ -226,10 +207,10 @@ static int isOld(const keptStack *k, uint64_t now)
 
 /* Call this once a second for each hang. The caller has set hang->id, tid, begin and what. Sets hang->now, and adds the
  * frames to hang->what. Takes the targets lock. */
-static void describeHangStacks(ebpfMonHangStacks *stacks, pid_t pid, ebpfMonHang *hang)
+static void describeStack(ebpfMonHangFinder *finder, pid_t pid, ebpfMonHang *hang)
 {
     uint64_t now = ebpfMonClockMonotonic();
-    keptStack *k = takePlace(stacks, hang->tid, hang->begin, now);
+    keptStack *k = takePlace(finder, hang->tid, hang->begin, now);
     size_t used = strlen(hang->what);
     const char *separator = ", at ";
 
@@ -237,9 +218,9 @@ static void describeHangStacks(ebpfMonHangStacks *stacks, pid_t pid, ebpfMonHang
     if (!k)
         return;
     if (isOld(k, now)) {
-        k->n = stacks->sources->readStack(pid, (pid_t)k->tid, k->frame);
+        k->n = finder->sources->readStack(pid, (pid_t)k->tid, k->frame);
         k->failed = k->n ? 0 : k->failed + 1;
-        findRecord(stacks, hang->id, k);
+        findRecord(finder, hang->id, k);
         k->taken = now;
     }
     snprintf(hang->now, sizeof(hang->now), "%s", k->record);
@@ -260,11 +241,11 @@ static char *addLine(ebpfMonHealth *health)
 }
 
 /* Adds the hang to health->hangLine: hang->who as title, then its frames, as far as there are lines. Call this after
- * describeHangStacks. */
-static void addHangStacksLines(const ebpfMonHangStacks *stacks, pid_t pid, const ebpfMonHang *hang,
+ * describeStack. */
+static void addStackLines(const ebpfMonHangFinder *finder, pid_t pid, const ebpfMonHang *hang,
                                ebpfMonHealth *health)
 {
-    unsigned at = findKept(stacks, hang->tid, hang->begin);
+    unsigned at = findKept(finder, hang->tid, hang->begin);
     const keptStack *k;
     char kernel[200] = "", *line = addLine(health);
 
@@ -272,8 +253,8 @@ static void addHangStacksLines(const ebpfMonHangStacks *stacks, pid_t pid, const
         snprintf(line, EBPFMON_HANG_LINE, "%s since %.0f s", hang->who, hang->since);
     if (at == KEPT)
         return;
-    k = &stacks->kept[at];
-    stacks->sources->readKernelStack(pid, (pid_t)hang->tid, kernel, sizeof(kernel));
+    k = &finder->kept[at];
+    finder->sources->readKernelStack(pid, (pid_t)hang->tid, kernel, sizeof(kernel));
     if (kernel[0] && (line = addLine(health)) != NULL)
         snprintf(line, EBPFMON_HANG_LINE, "  in the kernel: %s", kernel);
     for (unsigned i = 0; i < k->n && (line = addLine(health)) != NULL; i++)
@@ -283,12 +264,6 @@ static void addHangStacksLines(const ebpfMonHangStacks *stacks, pid_t pid, const
 
 /* --- finding --- */
 
-struct ebpfMonHangFinder {
-    ebpfMonTargets *targets;
-    const ebpfMonHangSources *sources;
-    ebpfMonHangStacks *stacks;
-};
-
 double ebpfMonHangLimit = 5;
 epicsExportAddress(double, ebpfMonHangLimit);
 
@@ -296,23 +271,13 @@ ebpfMonHangFinder *ebpfMonHangFinderNew(ebpfMonTargets *targets, const ebpfMonHa
 {
     ebpfMonHangFinder *finder = calloc(1, sizeof(*finder));
 
-    if (!finder)
-        return NULL;
-    finder->targets = targets;
-    finder->sources = sources;
-    finder->stacks = newHangStacks(targets, sources);
-    if (!finder->stacks) {
-        free(finder);
-        return NULL;
-    }
+    if (finder)
+        *finder = (ebpfMonHangFinder){ .targets = targets, .sources = sources };
     return finder;
 }
 
 void ebpfMonHangFinderFree(ebpfMonHangFinder *finder)
 {
-    if (!finder)
-        return;
-    freeHangStacks(finder->stacks);
     free(finder);
 }
 
@@ -428,7 +393,7 @@ static int describeHang(ebpfMonHangFinder *finder, const ebpfMonSeenThread *thre
     if (findNames(finder, t, &hang->id, ioc, record) ||
         finder->sources->readThread((pid_t)t->tgid, (pid_t)thread->tid, name, hang->what, sizeof(hang->what)))
         return -1;
-    describeHangStacks(finder->stacks, (pid_t)t->tgid, hang);
+    describeStack(finder, (pid_t)t->tgid, hang);
     if (isInUntimedPass(t)) { /* only the stack tells the record; since when the thread is in it is not known */
         inRecord = !t->busySince;
         snprintf(record, sizeof(record), "%s", hang->now[0] ? hang->now : "?");
@@ -460,7 +425,7 @@ unsigned ebpfMonHangFinderFind(ebpfMonHangFinder *finder, const ebpfMonSeenThrea
         hang->since = (double)(now - since) / 1e9;
         if (describeHang(finder, &threads[i], t->heldCount && isLong(t->held[0].begin, now, limit), hang))
             continue;
-        addHangStacksLines(finder->stacks, (pid_t)t->tgid, hang, health);
+        addStackLines(finder, (pid_t)t->tgid, hang, health);
         n++;
     }
     return n;

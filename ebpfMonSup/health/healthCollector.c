@@ -152,29 +152,16 @@ void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *threa
  * Finds IOCs whose process stands still: a signal or a debugger stopped it, or the kernel does not let it go on. No
  * thread of a stopped process works, so no probe tells. Publishing thread only. */
 
-typedef struct ebpfMonStills ebpfMonStills;
-
 typedef struct {
     uint32_t id;    /* of the IOC */
     double   since; /* the first look that found it so (s, monotonic) */
     int      told;  /* an event has told it */
 } stillIoc;
 
-struct ebpfMonStills {
+typedef struct {
     unsigned n;
     stillIoc known[EBPFMON_TARGETS_MAX];
-};
-
-/* NULL without memory */
-static ebpfMonStills *newStills(void)
-{
-    return calloc(1, sizeof(ebpfMonStills));
-}
-
-static void freeStills(ebpfMonStills *stills)
-{
-    free(stills);
-}
+} stillIocs;
 
 /* Why the process stands still; NULL: it does not (proc(5), state). */
 static const char *findReason(const ebpfMonLife *l)
@@ -185,7 +172,7 @@ static const char *findReason(const ebpfMonLife *l)
            l->state == 'D' ? "waits in the kernel, and no signal ends it" : NULL;
 }
 
-static unsigned findStill(const ebpfMonStills *stills, uint32_t id)
+static unsigned findStill(const stillIocs *stills, uint32_t id)
 {
     unsigned i;
 
@@ -194,7 +181,7 @@ static unsigned findStill(const ebpfMonStills *stills, uint32_t id)
     return i;
 }
 
-static void addStill(ebpfMonStills *stills, const ebpfMonLife *l, const char *reason, const epicsTimeStamp *at,
+static void addStill(stillIocs *stills, const ebpfMonLife *l, const char *reason, const epicsTimeStamp *at,
                      double seconds, ebpfMonHealth *health)
 {
     unsigned i = findStill(stills, l->id);
@@ -219,7 +206,7 @@ static void addStill(ebpfMonStills *stills, const ebpfMonLife *l, const char *re
 /* "now": the IOCs of this second, "n" of them; "at": the time for events; "seconds": the monotonic time. An IOC whose
  * first thread is stopped or in uninterruptible sleep at each look for ebpfMonHangLimit is an event. Sets health->still
  * and its text. */
-static void updateStills(ebpfMonStills *stills, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
+static void updateStills(stillIocs *stills, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
                          double seconds, ebpfMonHealth *health)
 {
     unsigned kept = 0;
@@ -248,11 +235,6 @@ static void updateStills(ebpfMonStills *stills, const ebpfMonLife *now, unsigned
 }
 
 /* Nonzero: some IOC stood still at the last look, for a short time or a long one. */
-static int areWaiting(const ebpfMonStills *stills)
-{
-    return stills->n > 0;
-}
-
 /* --- CPU use --- */
 
 typedef struct {
@@ -482,7 +464,7 @@ struct ebpfMonHealthCollector {
     ebpfMonHangFinder  *hangFinder;
     ebpfMonLives       *lives;
     ebpfMonHangs       *hangs;
-    ebpfMonStills      *stills;
+    stillIocs     stills;
     ebpfMonLife   life[EBPFMON_TARGETS_MAX];
     ebpfMonHang   found[EBPFMON_HANGS_MAX];
     ebpfMonHealth health;        /* published as a whole */
@@ -504,9 +486,7 @@ ebpfMonHealthCollector *ebpfMonHealthCollectorNew(ebpfMonTargets *targets)
     c->hangFinder = ebpfMonHangFinderNew(targets, &ebpfMonHangSourcesHost);
     c->lives = ebpfMonLivesNew();
     c->hangs = ebpfMonHangsNew();
-    c->stills = newStills();
-    if (c->cpu && c->serverCpu && c->scanThreads && c->passRecords && c->hangFinder && c->lives && c->hangs &&
-        c->stills)
+    if (c->cpu && c->serverCpu && c->scanThreads && c->passRecords && c->hangFinder && c->lives && c->hangs)
         return c;
     ebpfMonHealthCollectorFree(c);
     return NULL;
@@ -523,7 +503,6 @@ void ebpfMonHealthCollectorFree(ebpfMonHealthCollector *c)
     ebpfMonHangFinderFree(c->hangFinder);
     ebpfMonLivesFree(c->lives);
     ebpfMonHangsFree(c->hangs);
-    freeStills(c->stills);
     free(c);
 }
 
@@ -754,8 +733,8 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
         ebpfMonLivesAcknowledge(c->lives);
     restored = takeRestored(c, &at);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
-    updateStills(c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
-    c->isBusy |= hanging > 0 || areWaiting(c->stills);
+    updateStills(&c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
+    c->isBusy |= hanging > 0 || c->stills.n > 0;
     ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
     addEventsOfModules(&c->health, &at);
     ebpfMonRowOrderSort(&c->health);

@@ -156,8 +156,6 @@ int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *pu
  *
  * Who can write packets in the namespace of the server could so hide puts to other hosts. The caller answers for it. */
 
-typedef struct ebpfMonTranslated ebpfMonTranslated;
-
 #define NOTES   1024
 #define PLACES  1024 /* of connections, in each table; a power of two */
 #define WAYS    8
@@ -179,23 +177,12 @@ typedef struct {
     uint64_t serial; /* the newest has the highest; 0: the place is free */
 } connection;
 
-struct ebpfMonTranslated {
+typedef struct {
     message    note[NOTES]; /* the newest is before "next" */
     unsigned   next;
     connection byInner[PLACES], byOuter[PLACES];
     uint64_t   serial;
-};
-
-/* NULL without memory */
-static ebpfMonTranslated *newTranslated(void)
-{
-    return calloc(1, sizeof(ebpfMonTranslated));
-}
-
-static void freeTranslated(ebpfMonTranslated *t)
-{
-    free(t);
-}
+} translatedCircuits;
 
 static message makeMessage(const ebpfMonWireEvent *ev, uint64_t at)
 {
@@ -229,13 +216,13 @@ static int isSameMessage(const message *a, const message *b)
 
 /* A put, or the begin of a circuit, to a server that is not on this host as far as we know. "at": when its packet came,
  * monotonic ns, as the next one. */
-static void noteTranslated(ebpfMonTranslated *t, const ebpfMonWireEvent *ev, uint64_t at)
+static void noteTranslated(translatedCircuits *t, const ebpfMonWireEvent *ev, uint64_t at)
 {
     t->note[t->next++ % NOTES] = makeMessage(ev, at);
 }
 
 /* The connection, to a server that is not on this host, in which the same message came a moment ago. NULL: none. */
-static const struct ebpfMonPeer *findSame(const ebpfMonTranslated *t, const ebpfMonWireEvent *ev, uint64_t at)
+static const struct ebpfMonPeer *findSame(const translatedCircuits *t, const ebpfMonWireEvent *ev, uint64_t at)
 {
     const message m = makeMessage(ev, at);
 
@@ -284,7 +271,7 @@ static connection *getPlace(connection *table, const struct ebpfMonPeer *key)
 }
 
 /* "inner" is a translation of "outer". */
-static void addTranslated(ebpfMonTranslated *t, const struct ebpfMonPeer *outer, const struct ebpfMonPeer *inner)
+static void addTranslated(translatedCircuits *t, const struct ebpfMonPeer *outer, const struct ebpfMonPeer *inner)
 {
     t->serial++;
     *getPlace(t->byInner, inner) = (connection){ .key = *inner, .other = *outer, .serial = t->serial };
@@ -292,7 +279,7 @@ static void addTranslated(ebpfMonTranslated *t, const struct ebpfMonPeer *outer,
 }
 
 /* The outer connection. NULL: this one is no translation, or is forgotten: some hundred are known. */
-static const struct ebpfMonPeer *findOuter(const ebpfMonTranslated *t, const struct ebpfMonPeer *inner)
+static const struct ebpfMonPeer *findOuter(const translatedCircuits *t, const struct ebpfMonPeer *inner)
 {
     const connection *c = findConnection(t->byInner, inner);
 
@@ -300,13 +287,13 @@ static const struct ebpfMonPeer *findOuter(const ebpfMonTranslated *t, const str
 }
 
 /* Nonzero: it is the outer one of such a connection. */
-static int isOuterCircuit(const ebpfMonTranslated *t, const struct ebpfMonPeer *peer)
+static int isOuterCircuit(const translatedCircuits *t, const struct ebpfMonPeer *peer)
 {
     return findConnection(t->byOuter, peer) != NULL;
 }
 
 /* The connection has ended: another one may have its addresses and ports. */
-static void forgetTranslated(ebpfMonTranslated *t, const struct ebpfMonPeer *peer)
+static void forgetTranslated(translatedCircuits *t, const struct ebpfMonPeer *peer)
 {
     connection *inner = findConnection(t->byInner, peer), *outer = findConnection(t->byOuter, peer);
 
@@ -640,7 +627,7 @@ struct ebpfMonPacketEvents {
     ebpfMonPacketEventCalls  calls;
     int                      canJoin;
     ebpfMonLastValues       *lastValues;
-    ebpfMonTranslated       *translated;
+    translatedCircuits       translated;
     ebpfMonRealCircuits     *realCircuits;
     uint64_t                 lost;     /* events of IOCs, when they were counted last */
     uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
@@ -671,10 +658,9 @@ ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers
     e->calls = *calls;
     e->canJoin = canJoin;
     e->lastValues = ebpfMonLastValuesNew();
-    e->translated = newTranslated();
     e->realCircuits = ebpfMonRealCircuitsNew(calls->findReceived);
     ebpfMonGatewaysSetProofs(gateways, isRealPut, e);
-    if (e->lastValues && e->translated && e->realCircuits)
+    if (e->lastValues && e->realCircuits)
         return e;
     ebpfMonPacketEventsFree(e);
     return NULL;
@@ -684,7 +670,6 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *e)
 {
     if (!e)
         return;
-    freeTranslated(e->translated);
     ebpfMonLastValuesFree(e->lastValues);
     ebpfMonRealCircuitsFree(e->realCircuits);
     free(e);
@@ -727,18 +712,18 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
     uint64_t now = findArrival(ev->time); /* however long it takes to find the servers */
     const struct ebpfMonPeer *outer;
 
-    if (server->isElsewhere || isOuterCircuit(e->translated, &ev->peer))
+    if (server->isElsewhere || isOuterCircuit(&e->translated, &ev->peer))
         return 1;
     if (!server->pid) {
-        noteTranslated(e->translated, ev, now);
+        noteTranslated(&e->translated, ev, now);
         return 0;
     }
-    outer = findOuter(e->translated, &ev->peer);
-    if (!outer && (outer = findSame(e->translated, ev, now)) && !ebpfMonProcNetnsIsOurs(server->pid))
+    outer = findOuter(&e->translated, &ev->peer);
+    if (!outer && (outer = findSame(&e->translated, ev, now)) && !ebpfMonProcNetnsIsOurs(server->pid))
         return 0;
     if (!outer)
         return 0;
-    addTranslated(e->translated, outer, &ev->peer);
+    addTranslated(&e->translated, outer, &ev->peer);
     /* it forgets circuits that had no put for a minute */
     ebpfMonPutJoinSetOuter(e->join, &ev->peer, outer, ebpfMonClockMonotonic());
     return 0;
@@ -746,13 +731,13 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
 
 int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer *peer)
 {
-    return isOuterCircuit(e->translated, peer);
+    return isOuterCircuit(&e->translated, peer);
 }
 
 /* A put to a server that may be a gateway. */
 static void addOuterPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, pid_t pid, uint64_t at)
 {
-    const struct ebpfMonPeer *outer = findOuter(e->translated, &ev->peer);
+    const struct ebpfMonPeer *outer = findOuter(&e->translated, &ev->peer);
     char text[128], pv[128];
     ebpfMonPacketPut p = {
         .at = at, .time = ev->time, .id = ev->id, .circuit = ev->circuit, .seq = ev->seq, .end = ev->end,
@@ -852,7 +837,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         if (ev->fromServer) /* else one client left */
             ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));
-        forgetTranslated(e->translated, &ev->peer);
+        forgetTranslated(&e->translated, &ev->peer);
         break;
     case ebpfMonWireCrowded: /* ebpfMonWireClosed comes next, but the connection goes on: answers may come */
         e->packetsLostAt = findArrival(ev->time);

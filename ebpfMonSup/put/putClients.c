@@ -221,8 +221,6 @@ int ebpfMonUserNamesFind(ebpfMonUserNames *names, uid_t uid, char *buf, size_t s
  * On which ports servers of a watched IOC listen. A thread of an IOC reads from many sockets; only a connection to such
  * a port is a client's. What a driver thread reads from a device comes from elsewhere. Event thread only. */
 
-typedef struct ebpfMonServerPorts ebpfMonServerPorts;
-
 #define IOCS_MAX 256 /* beyond that the one that was asked about longest ago makes room */
 #define RETRY_NS EBPFMON_SECOND_NS
 
@@ -232,26 +230,13 @@ typedef struct {
     uint8_t  bits[EBPFMON_PORTS_BYTES];  /* by port in host byte order */
 } iocPorts;
 
-struct ebpfMonServerPorts {
+typedef struct {
     iocPorts *ioc[IOCS_MAX];
     unsigned  count;
-};
-
-/* NULL without memory */
-static ebpfMonServerPorts *newServerPorts(void)
-{
-    return calloc(1, sizeof(ebpfMonServerPorts));
-}
-
-static void freeServerPorts(ebpfMonServerPorts *ports)
-{
-    for (unsigned i = 0; ports && i < ports->count; i++)
-        free(ports->ioc[i]);
-    free(ports);
-}
+} serverPorts;
 
 /* The entry of an IOC, made if need be. NULL without memory. */
-static iocPorts *getIoc(ebpfMonServerPorts *ports, uint32_t iocId)
+static iocPorts *getIoc(serverPorts *ports, uint32_t iocId)
 {
     iocPorts *oldest = NULL;
 
@@ -274,7 +259,7 @@ static iocPorts *getIoc(ebpfMonServerPorts *ports, uint32_t iocId)
 
 /* Whether something listens on "port" (network byte order) where the process lives. Reads /proc for a port that is not
  * known, at most once a second for each IOC, so no lock of the event path may be held. "now": monotonic ns. */
-static int isServerPort(ebpfMonServerPorts *ports, uint32_t iocId, pid_t pid, uint16_t port, uint64_t now)
+static int isServerPort(serverPorts *ports, uint32_t iocId, pid_t pid, uint16_t port, uint64_t now)
 {
     iocPorts *ioc = getIoc(ports, iocId);
     unsigned number = ntohs(port), bit = 1u << (number % 8);
@@ -318,7 +303,7 @@ struct ebpfMonPutClients {
     epicsMutexId        lock;      /* guards "process" */
     clientProcess       process[PROCESSES];
     /* event thread only */
-    ebpfMonServerPorts *ports;
+    serverPorts         ports;
     clientConnection    connection[CONNECTIONS];
 };
 
@@ -332,11 +317,6 @@ ebpfMonPutClients *ebpfMonPutClientsNew(ebpfMonUserNames *users, ebpfMonOwnerFin
     clients->users = users;
     clients->findOwner = findOwner;
     clients->findCertificate = findCertificate;
-    clients->ports = newServerPorts();
-    if (!clients->ports) {
-        free(clients);
-        return NULL;
-    }
     clients->lock = epicsMutexMustCreate();
     return clients;
 }
@@ -345,7 +325,8 @@ void ebpfMonPutClientsFree(ebpfMonPutClients *clients)
 {
     if (!clients)
         return;
-    freeServerPorts(clients->ports);
+    for (unsigned i = 0; i < clients->ports.count; i++)
+        free(clients->ports.ioc[i]);
     epicsMutexDestroy(clients->lock);
     free(clients);
 }
@@ -467,7 +448,7 @@ int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfM
 {
     clientConnection *c;
 
-    if (!who->isCA && (!who->peer.addr || !isServerPort(clients->ports, head->iocId, (pid_t)head->tgid,
+    if (!who->isCA && (!who->peer.addr || !isServerPort(&clients->ports, head->iocId, (pid_t)head->tgid,
                                                                  who->peer.sport, head->ktime)))
         return 0;
     c = &clients->connection[(who->peer.addr ^ who->peer.port * 40503u ^ who->peer.sport) % CONNECTIONS];

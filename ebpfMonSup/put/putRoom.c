@@ -65,12 +65,6 @@ static ebpfMonOtherServers *newOtherServers(ebpfMonTargets *targets, ebpfMonServ
     return others;
 }
 
-/* NULL does no harm */
-static void freeOtherServers(ebpfMonOtherServers *others)
-{
-    free(others);
-}
-
 /* NULL: the list is full. */
 static otherServer *getServer(ebpfMonOtherServers *others, pid_t pid, uint64_t start, const char *name, uint64_t now)
 {
@@ -300,11 +294,6 @@ static ebpfMonOwnPuts *newOwnPuts(ebpfMonPutClients *clients, ebpfMonUserNames *
     return puts;
 }
 
-static void freeOwnPuts(ebpfMonOwnPuts *puts)
-{
-    free(puts);
-}
-
 static void setSent(const ebpfMonGuardedPut *from, ebpfMonPut *put)
 {
     /* db_access.h: DBR_STRING … DBR_DOUBLE */
@@ -456,11 +445,11 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
 
 void ebpfMonPutRoomFree(ebpfMonPutRoom *room)
 {
-    freeOwnPuts(room->ownPuts);
+    free(room->ownPuts);
     ebpfMonPacketEventsFree(room->packetEvents);
     ebpfMonGatewaysFree(room->gateways);
     ebpfMonPacketPutsFree(room->packetPuts);
-    freeOtherServers(room->otherServers);
+    free(room->otherServers);
     ebpfMonServersFree(room->servers);
     ebpfMonIocPutsFree(room->iocPuts);
     ebpfMonThreadPutsFree(room->threadPuts);

@@ -130,25 +130,13 @@ int ebpfMonTreeMake(ebpfMonTreeNode *node, uint32_t nodes, uint32_t root, const 
 /* --- the tree of its records --- */
 
 /* Memory that making a shape needs; one for all shapes. */
-typedef struct ebpfMonTraceShaper ebpfMonTraceShaper;
-
 #define EDGES  (4 * EBPFMON_TRACE_SHAPE_NODES)
 #define PLACES 4096 /* a power of two, about twice the nodes */
 
-struct ebpfMonTraceShaper {
+typedef struct {
     struct { uint32_t index, node; } place[PLACES]; /* records by index, open addressing; node + 1, 0: free */
     ebpfMonTreeEdge edge[EDGES];
-};
-
-static ebpfMonTraceShaper *newTraceShaper(void)
-{
-    return calloc(1, sizeof(ebpfMonTraceShaper));
-}
-
-static void freeTraceShaper(ebpfMonTraceShaper *x)
-{
-    free(x);
-}
+} traceShaper;
 
 static int getEdgeOrder(const ebpfMonField *link)
 {
@@ -157,7 +145,7 @@ static int getEdgeOrder(const ebpfMonField *link)
 }
 
 /* Where the record is, or would be put. */
-static uint32_t findPlace(const ebpfMonTraceShaper *x, uint32_t index)
+static uint32_t findPlace(const traceShaper *x, uint32_t index)
 {
     uint32_t at = index * 2654435761u % PLACES;
 
@@ -167,7 +155,7 @@ static uint32_t findPlace(const ebpfMonTraceShaper *x, uint32_t index)
 }
 
 /* Does nothing if the record is there already. */
-static void addNode(ebpfMonTraceShaper *x, ebpfMonTraceShape *s, uint32_t index, const struct ebpfMonChainRec *rec,
+static void addNode(traceShaper *x, ebpfMonTraceShape *s, uint32_t index, const struct ebpfMonChainRec *rec,
                     int64_t time)
 {
     uint32_t at = findPlace(x, index);
@@ -183,7 +171,7 @@ static void addNode(ebpfMonTraceShaper *x, ebpfMonTraceShape *s, uint32_t index,
 
 /* The links between the records. While a record is still processing, its time stamp does not tell when it began, so
  * it may have begun before or after its neighbours. Returns the number of links. */
-static uint32_t addEdges(ebpfMonTraceShaper *x, const ebpfMonCatalogue *cat, const ebpfMonTraceShape *s)
+static uint32_t addEdges(traceShaper *x, const ebpfMonCatalogue *cat, const ebpfMonTraceShape *s)
 {
     uint32_t n = 0;
 
@@ -204,7 +192,7 @@ static uint32_t addEdges(ebpfMonTraceShaper *x, const ebpfMonCatalogue *cat, con
 }
 
 /* "cat": the catalogue that the chain's indexes are of. The shape points into the chain. 0, or -1: no memory. */
-static int makeTraceShaper(ebpfMonTraceShaper *x, const ebpfMonCatalogue *cat, const ebpfMonTraceChain *c,
+static int makeShape(traceShaper *x, const ebpfMonCatalogue *cat, const ebpfMonTraceChain *c,
                            ebpfMonTraceShape *s)
 {
     int64_t end = c->count ? ebpfMonStampToUnix(c->rec[c->count - 1].time) : 0;
@@ -241,7 +229,7 @@ typedef struct {
 } frame;
 
 struct ebpfMonTraceWalk {
-    ebpfMonTraceShaper *shaper;
+    traceShaper shaper;
     frame *frame[EBPFMON_TRACE_CHAINS]; /* by level; made when it is needed first */
     /* of the walk under way */
     const ebpfMonCatalogue *cat;
@@ -251,16 +239,7 @@ struct ebpfMonTraceWalk {
 
 ebpfMonTraceWalk *ebpfMonTraceWalkNew(void)
 {
-    ebpfMonTraceWalk *w = calloc(1, sizeof(*w));
-
-    if (!w)
-        return NULL;
-    w->shaper = newTraceShaper();
-    if (!w->shaper) {
-        free(w);
-        return NULL;
-    }
-    return w;
+    return calloc(1, sizeof(ebpfMonTraceWalk));
 }
 
 void ebpfMonTraceWalkFree(ebpfMonTraceWalk *w)
@@ -269,7 +248,6 @@ void ebpfMonTraceWalkFree(ebpfMonTraceWalk *w)
         return;
     for (unsigned i = 0; i < EBPFMON_TRACE_CHAINS; i++)
         free(w->frame[i]);
-    freeTraceShaper(w->shaper);
     free(w);
 }
 
@@ -312,7 +290,7 @@ static frame *enterFrame(ebpfMonTraceWalk *w, const ebpfMonTraceChain *c, unsign
     if (!w->frame[level])
         w->frame[level] = malloc(sizeof(*f));
     f = w->frame[level];
-    if (!f || makeTraceShaper(w->shaper, w->cat, c, &f->shape))
+    if (!f || makeShape(&w->shaper, w->cat, c, &f->shape))
         return NULL;
     f->at = (ebpfMonWalkChain){ .chain = c, .shape = &f->shape, .nodeAbove = EBPFMON_NO_PARENT, .level = level };
     f->baseDepth = 0;

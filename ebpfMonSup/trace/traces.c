@@ -171,26 +171,14 @@ const ebpfMonFinishedChain *ebpfMonFinishedTracesFind(const ebpfMonFinishedTrace
  * Finds a chain of the open traces by its identity. Each new chain needs its source chain, and so does each hand-over
  * that was completed. Event thread only.
  */
-typedef struct ebpfMonKnownChains ebpfMonKnownChains;
-
 #define BUCKETS 4096 /* a power of two */
 
-struct ebpfMonKnownChains {
+typedef struct {
     ebpfMonTraceChain *bucket[BUCKETS];
-};
-
-static ebpfMonKnownChains *newKnownChains(void)
-{
-    return calloc(1, sizeof(ebpfMonKnownChains));
-}
-
-static void freeKnownChains(ebpfMonKnownChains *known)
-{
-    free(known);
-}
+} knownChains;
 
 /* The chain stays the caller's, who removes it before its memory is freed. */
-static void addKnownChains(ebpfMonKnownChains *known, ebpfMonTraceChain *c)
+static void addKnown(knownChains *known, ebpfMonTraceChain *c)
 {
     ebpfMonChainId id = ebpfMonTraceChainGetId(c);
     ebpfMonTraceChain **p = &known->bucket[ebpfMonChainIdHash(&id) % BUCKETS];
@@ -200,7 +188,7 @@ static void addKnownChains(ebpfMonKnownChains *known, ebpfMonTraceChain *c)
     *p = c;
 }
 
-static void removeKnownChains(ebpfMonKnownChains *known, const ebpfMonTraceChain *c)
+static void removeKnown(knownChains *known, const ebpfMonTraceChain *c)
 {
     ebpfMonChainId id = ebpfMonTraceChainGetId(c);
     ebpfMonTraceChain **p = &known->bucket[ebpfMonChainIdHash(&id) % BUCKETS];
@@ -212,7 +200,7 @@ static void removeKnownChains(ebpfMonKnownChains *known, const ebpfMonTraceChain
 }
 
 /* NULL: none. */
-static ebpfMonTraceChain *findKnownChains(const ebpfMonKnownChains *known, const ebpfMonChainId *chain)
+static ebpfMonTraceChain *findKnown(const knownChains *known, const ebpfMonChainId *chain)
 {
     ebpfMonTraceChain *c = known->bucket[ebpfMonChainIdHash(chain) % BUCKETS];
 
@@ -338,7 +326,7 @@ static void judgeTraceGaps(const ebpfMonTraceGaps *gaps, ebpfMonTrace *trace)
  */
 typedef struct {
     ebpfMonTargets              *targets;       /* these are the caller's */
-    const ebpfMonKnownChains    *known;
+    const knownChains    *known;
     const ebpfMonFinishedTraces *finished;
     ebpfMonCpLinkSources        *cpLinkSources;
     ebpfMonEachThreadFn          eachThread;    /* NULL: which chains are under way is not known */
@@ -355,7 +343,7 @@ typedef struct {
 /* Nonzero: its trace is not there (any more). */
 static int isMissing(const ebpfMonTraceCauses *causes, const ebpfMonChainId *chain)
 {
-    return chain->iocId && !findKnownChains(causes->known, chain) &&
+    return chain->iocId && !findKnown(causes->known, chain) &&
            !ebpfMonFinishedTracesFind(causes->finished, chain);
 }
 
@@ -382,7 +370,7 @@ static int awaitTraceCauses(const ebpfMonTraceCauses *causes, const ebpfMonTrace
         return 0;
     for (unsigned i = 0; trace && !trace->hasId && i < CAUSES; i++) {
         ebpfMonChainId cause = ebpfMonTraceGetCause(trace);
-        const ebpfMonTraceChain *above = cause.iocId ? findKnownChains(causes->known, &cause) : NULL;
+        const ebpfMonTraceChain *above = cause.iocId ? findKnown(causes->known, &cause) : NULL;
 
         if (trace->awaitsPut)
             return 1;
@@ -505,7 +493,7 @@ struct ebpfMonTraces {
     ebpfMonTracesUses uses;
     ebpfMonTraceFn    onTrace;
     void             *arg;
-    ebpfMonKnownChains    *known;
+    knownChains            known;
     ebpfMonHandOvers      *handOvers;
     ebpfMonFinishedTraces *finished;
     ebpfMonCpLinkSources  *cpLinkSources;
@@ -531,14 +519,13 @@ ebpfMonTraces *ebpfMonTracesNew(const ebpfMonTracesUses *uses, ebpfMonTraceFn on
     x->arg = arg;
     x->gaps = (ebpfMonTraceGaps){ .messages = uses->linkMessages, .exportsSpans = uses->exportsSpans,
                                   .exporter = uses->exporter, .countLost = uses->countLost, .arg = arg };
-    x->known = newKnownChains();
     x->handOvers = ebpfMonHandOversNew();
     x->finished = ebpfMonFinishedTracesNew();
     x->cpLinkSources = ebpfMonCpLinkSourcesNew(uses->targets);
-    x->causes = (ebpfMonTraceCauses){ .targets = uses->targets, .known = x->known, .finished = x->finished,
+    x->causes = (ebpfMonTraceCauses){ .targets = uses->targets, .known = &x->known, .finished = x->finished,
                                       .cpLinkSources = x->cpLinkSources, .eachThread = uses->eachThread,
                                       .exportsSpans = uses->exportsSpans, .exporter = uses->exporter };
-    if (x->known && x->handOvers && x->finished && x->cpLinkSources)
+    if (x->handOvers && x->finished && x->cpLinkSources)
         return x;
     ebpfMonTracesFree(x);
     return NULL;
@@ -569,7 +556,7 @@ static void removeTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
     x->awaitPut -= (unsigned)!!trace->awaitsPut;
     x->awaitSource -= (unsigned)!!trace->awaitsSource;
     for (const ebpfMonTraceChain *c = trace->first; c; c = c->next)
-        removeKnownChains(x->known, c);
+        removeKnown(&x->known, c);
 }
 
 void ebpfMonTracesFree(ebpfMonTraces *x)
@@ -582,7 +569,6 @@ void ebpfMonTracesFree(ebpfMonTraces *x)
         removeTrace(x, trace);
         ebpfMonTraceFree(trace);
     }
-    freeKnownChains(x->known);
     ebpfMonHandOversFree(x->handOvers);
     ebpfMonFinishedTracesFree(x->finished);
     ebpfMonCpLinkSourcesFree(x->cpLinkSources);
@@ -626,7 +612,7 @@ static void finishTrace(ebpfMonTraces *x, ebpfMonTrace *trace)
 
 ebpfMonTrace *ebpfMonTracesFindOpen(const ebpfMonTraces *x, const ebpfMonChainId *chain)
 {
-    const ebpfMonTraceChain *c = findKnownChains(x->known, chain);
+    const ebpfMonTraceChain *c = findKnown(&x->known, chain);
 
     return c ? c->trace : NULL;
 }
@@ -640,7 +626,7 @@ const uint8_t *ebpfMonTracesFindFinishedId(const ebpfMonTraces *x, const ebpfMon
 
 ebpfMonChainId ebpfMonTracesFindSpanOwner(const ebpfMonTraces *x, const ebpfMonChainId *chain)
 {
-    const ebpfMonTraceChain *c = findKnownChains(x->known, chain);
+    const ebpfMonTraceChain *c = findKnown(&x->known, chain);
     const ebpfMonFinishedChain *finished = c ? NULL : ebpfMonFinishedTracesFind(x->finished, chain);
 
     return c ? ebpfMonTraceChainGetId(ebpfMonTraceFindSpanOwner(c->trace, c)) : finished ? finished->owner : *chain;
@@ -832,7 +818,7 @@ void ebpfMonTracesAddChain(ebpfMonTraces *x, ebpfMonTarget *t, const struct ebpf
     if (!completes && trace->chains)
         placeBelowSource(c);
     ebpfMonTraceAppend(trace, c);
-    addKnownChains(x->known, c);
+    addKnown(&x->known, c);
     x->records += c->count;
     noteStamps(x, c);
     if (trace->chains == 1)
