@@ -1,107 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include <epicsAtomic.h>
-#include <epicsMutex.h>
 
 #include "model/startState.h"
 
-struct ebpfMonStartState {
-    epicsMutexId lock;
-    /* under the lock */
-    int          isStarting, hasFailed; /* a start is under way; the last one failed */
-    unsigned     filters;
-    /* written under the lock; atomic, because records ask for it without the lock */
-    int          isRunning;
-};
-
-ebpfMonStartState *ebpfMonStartStateNew(void)
-{
-    ebpfMonStartState *s = calloc(1, sizeof(*s));
-
-    if (s)
-        s->lock = epicsMutexCreate();
-    if (s && s->lock)
-        return s;
-    free(s);
-    return NULL;
-}
-
-void ebpfMonStartStateFree(ebpfMonStartState *s)
-{
-    if (!s)
-        return;
-    epicsMutexDestroy(s->lock);
-    free(s);
-}
+enum { notStarted, isStarting, isRunning, hasFailed };
 
 int ebpfMonStartStateIsRunning(const ebpfMonStartState *s)
 {
-    return epicsAtomicGetIntT(&s->isRunning);
+    return epicsAtomicGetIntT(&s->is) == isRunning;
 }
 
 ebpfMonStartTurn ebpfMonStartStateBegin(ebpfMonStartState *s)
 {
-    ebpfMonStartTurn turn;
+    int was = epicsAtomicCmpAndSwapIntT(&s->is, notStarted, isStarting);
 
-    epicsMutexMustLock(s->lock);
-    turn = s->isStarting ? ebpfMonStartBusy : ebpfMonStartStateIsRunning(s) ? ebpfMonStartDone : ebpfMonStartMine;
-    s->isStarting |= turn == ebpfMonStartMine;
-    epicsMutexUnlock(s->lock);
-    return turn;
+    if (was == hasFailed)
+        was = epicsAtomicCmpAndSwapIntT(&s->is, hasFailed, isStarting);
+    return was == isRunning ? ebpfMonStartDone : was == isStarting ? ebpfMonStartBusy : ebpfMonStartMine;
 }
 
 void ebpfMonStartStateEnd(ebpfMonStartState *s, int ok)
 {
-    epicsMutexMustLock(s->lock);
-    s->isStarting = 0;
-    s->hasFailed = !ok;
-    epicsAtomicSetIntT(&s->isRunning, !!ok);
-    epicsMutexUnlock(s->lock);
+    epicsAtomicSetIntT(&s->is, ok ? isRunning : hasFailed);
 }
 
 int ebpfMonStartStateStop(ebpfMonStartState *s)
 {
-    int ran;
-
-    epicsMutexMustLock(s->lock);
-    ran = ebpfMonStartStateIsRunning(s);
-    epicsAtomicSetIntT(&s->isRunning, 0);
-    epicsMutexUnlock(s->lock);
-    return ran;
+    return epicsAtomicCmpAndSwapIntT(&s->is, isRunning, notStarted) == isRunning;
 }
 
-ebpfMonOpStatus ebpfMonStartStateGetStatus(ebpfMonStartState *s)
+ebpfMonOpStatus ebpfMonStartStateGetStatus(const ebpfMonStartState *s)
 {
-    ebpfMonOpStatus status;
+    int is = epicsAtomicGetIntT(&s->is);
 
-    epicsMutexMustLock(s->lock);
-    status = ebpfMonStartStateIsRunning(s) ? ebpfMonOpDone : s->hasFailed ? ebpfMonOpStartFailed : ebpfMonOpNotStarted;
-    epicsMutexUnlock(s->lock);
-    return status;
+    return is == isRunning ? ebpfMonOpDone : is == hasFailed ? ebpfMonOpStartFailed : ebpfMonOpNotStarted;
 }
 
-int ebpfMonStartStateRefuses(ebpfMonStartState *s, char *why, size_t size)
+int ebpfMonStartStateRefuses(const ebpfMonStartState *s, char *why, size_t size)
 {
-    int started;
+    int is = epicsAtomicGetIntT(&s->is), isStarted = is == isStarting || is == isRunning;
 
-    epicsMutexMustLock(s->lock);
-    started = s->isStarting || ebpfMonStartStateIsRunning(s);
-    epicsMutexUnlock(s->lock);
-    if (started)
+    if (isStarted)
         snprintf(why, size, "already started; call it before iocInit");
-    return started;
+    return isStarted;
 }
 
 int ebpfMonStartStateCountFilter(ebpfMonStartState *s, unsigned *count)
 {
-    int running;
+    int runs = ebpfMonStartStateIsRunning(s);
 
-    epicsMutexMustLock(s->lock);
-    running = ebpfMonStartStateIsRunning(s);
-    s->filters += !!running;
-    *count = s->filters;
-    epicsMutexUnlock(s->lock);
-    return running;
+    *count = (unsigned)(runs ? epicsAtomicIncrIntT(&s->filters) : epicsAtomicGetIntT(&s->filters));
+    return runs;
 }

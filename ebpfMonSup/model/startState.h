@@ -9,11 +9,10 @@
 #include <stddef.h>
 #include "model/ops.h"
 
-typedef struct ebpfMonStartState ebpfMonStartState;
-
-/* It does not run. NULL without memory. No thread may use it any more when it is freed; NULL does no harm. */
-ebpfMonStartState *ebpfMonStartStateNew(void);
-void ebpfMonStartStateFree(ebpfMonStartState *state);
+/* All 0: it does not run. Only the functions use the members, which are atomic. */
+typedef struct {
+    int is, filters;
+} ebpfMonStartState;
 
 typedef enum { ebpfMonStartMine, ebpfMonStartDone, ebpfMonStartBusy } ebpfMonStartTurn;
 
@@ -29,10 +28,10 @@ int ebpfMonStartStateStop(ebpfMonStartState *state);
 int ebpfMonStartStateIsRunning(const ebpfMonStartState *state);
 
 /* ebpfMonOpDone: it runs; else why not. */
-ebpfMonOpStatus ebpfMonStartStateGetStatus(ebpfMonStartState *state);
+ebpfMonOpStatus ebpfMonStartStateGetStatus(const ebpfMonStartState *state);
 
 /* Nonzero: it runs or is being started, so it cannot be configured any more; "why" tells so. */
-int ebpfMonStartStateRefuses(ebpfMonStartState *state, char *why, size_t size);
+int ebpfMonStartStateRefuses(const ebpfMonStartState *state, char *why, size_t size);
 
 /* Counts a filter if it runs, which is the result. *count: the filters that were applied since the first start. */
 int ebpfMonStartStateCountFilter(ebpfMonStartState *state, unsigned *count);

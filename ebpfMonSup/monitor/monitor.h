@@ -23,7 +23,7 @@
 typedef struct ebpfMonMonitor {
     ebpfMonSettings     settings;     /* does not change while it runs */
     /* These have locks of their own, and exist from the registration on. */
-    ebpfMonStartState  *state;
+    ebpfMonStartState   state;
     ebpfMonLosses       losses;
     ebpfMonAudits      *audits;
     ebpfMonTargets     *targets;

@@ -18,7 +18,7 @@ static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswe
     if (ebpfMonFilterCheck(&f, why, size))
         return -1;
     number = ebpfMonRequestsSetFilter(m->requests, &f);
-    if (ebpfMonStartStateCountFilter(m->state, &answer->generation)) {
+    if (ebpfMonStartStateCountFilter(&m->state, &answer->generation)) {
         answer->number = number;
         answer->matching = ebpfMonTargetsCountMatching(m->targets, f.record);
     }
@@ -29,7 +29,7 @@ static int isFilterApplied(void *arg, unsigned number)
 {
     ebpfMonMonitor *m = arg;
 
-    return ebpfMonStartStateIsRunning(m->state) && ebpfMonRequestsIsApplied(m->requests, number);
+    return ebpfMonStartStateIsRunning(&m->state) && ebpfMonRequestsIsApplied(m->requests, number);
 }
 
 static void getFilterInForce(void *arg, ebpfMonFilter *filter)
@@ -44,7 +44,7 @@ static ebpfMonOpStatus setRule(ebpfMonMonitor *m, int (*set)(ebpfMonRequests *re
                                const char *given, int value, char *why, size_t size)
 {
     char pattern[EBPFMON_PATTERN_SIZE];
-    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(&m->state);
 
     if (status != ebpfMonOpDone)
         return status;
@@ -83,7 +83,7 @@ static void resetLost(void *arg)
     ebpfMonMonitor *m = arg;
 
     ebpfMonModulesResetLost();
-    if (ebpfMonStartStateIsRunning(m->state))
+    if (ebpfMonStartStateIsRunning(&m->state))
         ebpfMonPublisherResetLost(m->publish.publisher);
 }
 
@@ -91,7 +91,7 @@ static void acknowledgeGone(void *arg)
 {
     ebpfMonMonitor *m = arg;
 
-    if (ebpfMonStartStateIsRunning(m->state))
+    if (ebpfMonStartStateIsRunning(&m->state))
         ebpfMonPublisherAcknowledgeGone(m->publish.publisher);
 }
 
@@ -99,7 +99,7 @@ static ebpfMonOpStatus addList(void *arg, ebpfMonList of, ebpfMonTextReport *rep
                                const char *record)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(&m->state);
 
     if (status != ebpfMonOpDone)
         return status;
@@ -117,7 +117,7 @@ static void publishClients(void *arg)
 {
     ebpfMonMonitor *m = arg;
 
-    if (ebpfMonStartStateIsRunning(m->state))
+    if (ebpfMonStartStateIsRunning(&m->state))
         ebpfMonUsagePublish(m->usage);
 }
 
@@ -125,7 +125,7 @@ static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const c
                                    size_t size)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(&m->state);
 
     if (status == ebpfMonOpDone &&
         ebpfMonTracePrinterSetPattern(m->publish.tracePrinter, report, record, count, why, size))
@@ -136,7 +136,7 @@ static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const c
 static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(m->state);
+    ebpfMonOpStatus status = ebpfMonStartStateGetStatus(&m->state);
 
     ebpfMonTextReportAdd(report, "ebpfMon: %s\n", status == ebpfMonOpDone ? "runs" :
                          status == ebpfMonOpStartFailed ? "failed to start" : "not started");

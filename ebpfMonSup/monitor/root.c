@@ -113,7 +113,7 @@ static ebpfMonOpStatus configureMonitor(void *arg, const ebpfMonSettings *s, cha
     ebpfMonMonitor *m = arg;
     ebpfMonSettings want = *s;
 
-    if (ebpfMonStartStateRefuses(m->state, why, size) || ebpfMonSettingsCheck(&want, why, size))
+    if (ebpfMonStartStateRefuses(&m->state, why, size) || ebpfMonSettingsCheck(&want, why, size))
         return ebpfMonOpRefused;
     m->settings = want;
     return ebpfMonOpDone;
@@ -148,7 +148,7 @@ static void stopMonitor(void *arg)
     ebpfMonMonitor *m = arg;
     int left;
 
-    if (!ebpfMonStartStateStop(m->state))
+    if (!ebpfMonStartStateStop(&m->state))
         return;
     ebpfMonServiceTell("STOPPING=1");
     left = stopReading(m);
@@ -220,13 +220,13 @@ static int startMonitor(ebpfMonMonitor *m)
 static long startOnce(void *arg)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonStartTurn turn = ebpfMonStartStateBegin(m->state);
+    ebpfMonStartTurn turn = ebpfMonStartStateBegin(&m->state);
     int ok;
 
     if (turn != ebpfMonStartMine)
         return turn == ebpfMonStartDone ? 0 : -1;
     ok = startMonitor(m) == 0;
-    ebpfMonStartStateEnd(m->state, ok);
+    ebpfMonStartStateEnd(&m->state, ok);
     return ok ? 0 : -1;
 }
 
@@ -247,7 +247,6 @@ static void ebpfMonMonitorRegistrar(void)
     ebpfMonMonitor *m = callocMustSucceed(1, sizeof(*m), "ebpfMon");
     char why[256];
 
-    m->state = ebpfMonStartStateNew();
     m->audits = ebpfMonAuditsNew();
     m->targets = ebpfMonTargetsNew();
     m->requests = ebpfMonRequestsNew(&ebpfMonFilterDefault);
@@ -255,8 +254,7 @@ static void ebpfMonMonitorRegistrar(void)
     m->packetServers = ebpfMonPacketServersNew();
     m->rules = ebpfMonRulesNew();
     m->logs = ebpfMonPutLogsNew();
-    if (!m->state || !m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules ||
-        !m->logs)
+    if (!m->audits || !m->targets || !m->requests || !m->search || !m->packetServers || !m->rules || !m->logs)
         cantProceed("ebpfMon: no memory to begin");
     configureMonitor(m, &defaults, why, sizeof(why));
     setOps(m);
