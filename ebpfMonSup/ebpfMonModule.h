@@ -199,6 +199,9 @@ void ebpfMonModuleUnlock(void);
 
 /* The values of this module changed now: its PVs process. Any thread, without the lock. */
 void ebpfMonModuleShow(const ebpfMonModule *module);
+/* The same for a module whose thread makes all "values" at once, "size" bytes: if they differ from those that the PVs
+ * show, copies them there under the lock. Only one thread writes to "shown". */
+void ebpfMonModuleShowValues(const ebpfMonModule *module, void *shown, const void *values, size_t size);
 
 /* Adds a line to IOC_EVENTS, within a second; in a silence within ten. It is cut to EBPFMON_MODULE_EVENT characters.
  * Of more than 16 lines at once the last ones are left out. Any thread. */

@@ -54,18 +54,6 @@ void ebpfMonDevicesWatch(ebpfMonDevices *d, const char *pattern)
     ebpfMonSharedWorkerWake(&d->worker);
 }
 
-static void publishValues(ebpfMonDevices *d)
-{
-    int isSame = memcmp(&d->shown, &d->values, sizeof(d->values)) == 0; /* only this thread writes "shown" */
-
-    if (isSame)
-        return;
-    ebpfMonModuleLock();
-    memcpy(&d->shown, &d->values, sizeof(d->values));
-    ebpfMonModuleUnlock();
-    ebpfMonModuleShow(d->module);
-}
-
 const ebpfMonDeviceValues *ebpfMonDevicesGetValues(const ebpfMonDevices *d)
 {
     return &d->shown;
@@ -159,7 +147,7 @@ static void runDevices(ebpfMonWorker *worker, void *arg)
 
         if (isWanted && d->programs)
             readRows(d, worker);
-        publishValues(d);
+        ebpfMonModuleShowValues(d->module, &d->shown, &d->values, sizeof(d->values));
         ebpfMonWorkerWait(worker, isWanted && d->programs ? PERIOD : ASLEEP);
     }
     unloadPrograms(d);

@@ -491,12 +491,7 @@ static void showValues(ebpfMonHistory *h)
         h->lostAt = now;
     h->lostBefore = h->values.lost;
     h->values.losing = h->lostAt && now - h->lostAt < LOSING_NS ? MAJOR_ALARM : NO_ALARM;
-    if (memcmp(&h->shown, &h->values, sizeof(h->values)) == 0) /* only this thread writes "shown" */
-        return;
-    ebpfMonModuleLock();
-    h->shown = h->values;
-    ebpfMonModuleUnlock();
-    ebpfMonModuleShow(h->module);
+    ebpfMonModuleShowValues(h->module, &h->shown, &h->values, sizeof(h->values));
 }
 
 /* The history says in which file the last minutes are, or why they are not. */

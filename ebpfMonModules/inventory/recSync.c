@@ -286,12 +286,7 @@ static void publishRecSync(ebpfMonRecSync *s)
     ebpfMonRecSyncValues values;
 
     makeValues(s, &values);
-    if (memcmp(&values, &s->shown, sizeof(values)) == 0)
-        return;
-    ebpfMonModuleLock();
-    s->shown = values;
-    ebpfMonModuleUnlock();
-    ebpfMonModuleShow(s->module);
+    ebpfMonModuleShowValues(s->module, &s->shown, &values, sizeof(values));
 }
 
 /* --- the thread -------------------------------------------------------------------------------------- */

@@ -274,16 +274,6 @@ static void makeValues(ebpfMonQueueRoom *d)
     describeState(d, now);
 }
 
-static void publishValues(ebpfMonQueueRoom *d)
-{
-    if (memcmp(&d->shown, &d->values, sizeof(d->values)) == 0) /* only this thread writes "shown" */
-        return;
-    ebpfMonModuleLock();
-    memcpy(&d->shown, &d->values, sizeof(d->values));
-    ebpfMonModuleUnlock();
-    ebpfMonModuleShow(d->module);
-}
-
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
 /* Sets the cost, and the period that keeps it small: "cpu" ns were used for a look. */
@@ -322,7 +312,7 @@ static void runQueues(ebpfMonWorker *worker, void *arg)
 
         makeValues(d);
         countCost(d, ebpfMonForeignGetCpu() - before);
-        publishValues(d);
+        ebpfMonModuleShowValues(d->module, &d->shown, &d->values, sizeof(d->values));
         ebpfMonWorkerWait(worker, choosePause(d, isBusy));
         if (ebpfMonClockSeconds() < begin + d->period) /* woken, because IOCs came or went */
             ebpfMonWorkerWait(worker, begin + d->period - ebpfMonClockSeconds());

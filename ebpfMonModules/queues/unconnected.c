@@ -819,16 +819,6 @@ static void makeValues(ebpfMonUnconnected *u)
     describeState(v);
 }
 
-static void publishValues(ebpfMonUnconnected *u)
-{
-    if (memcmp(&u->shown, &u->values, sizeof(u->values)) == 0) /* only this thread writes "shown" */
-        return;
-    ebpfMonModuleLock();
-    memcpy(&u->shown, &u->values, sizeof(u->values));
-    ebpfMonModuleUnlock();
-    ebpfMonModuleShow(u->module);
-}
-
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
 /* Sets the cost, and the period that keeps it small: "cpu" ns were used for a look. */
@@ -856,7 +846,7 @@ static void runUnconnected(ebpfMonWorker *worker, void *arg)
 
         makeValues(u);
         countCost(u, ebpfMonForeignGetCpu() - before);
-        publishValues(u);
+        ebpfMonModuleShowValues(u->module, &u->shown, &u->values, sizeof(u->values));
         now = ebpfMonClockMonotonic();
         ebpfMonWorkerWait(worker, u->count || u->period > PERIOD ? u->period :
                                       (double)(ebpfMonClockNextLook(now) - now) / 1e9);

@@ -506,16 +506,6 @@ static void makeValues(ebpfMonSubscriptions *d)
     describeState(d);
 }
 
-static void publishValues(ebpfMonSubscriptions *d)
-{
-    if (memcmp(&d->shown, &d->values, sizeof(d->values)) == 0) /* only this thread writes "shown" */
-        return;
-    ebpfMonModuleLock();
-    memcpy(&d->shown, &d->values, sizeof(d->values));
-    ebpfMonModuleUnlock();
-    ebpfMonModuleShow(d->module);
-}
-
 /* --- writes that cause themselves ------------------------------------------------------------------------------- */
 
 void ebpfMonSubscriptionsAddPut(void *subs, const ebpfMonModulePut *put)
@@ -656,7 +646,7 @@ static void runSubscriptions(ebpfMonWorker *worker, void *arg)
             countCost(d, ebpfMonForeignGetCpu() - before);
             next = ebpfMonClockSeconds() + choosePause(d);
         }
-        publishValues(d);
+        ebpfMonModuleShowValues(d->module, &d->shown, &d->values, sizeof(d->values));
         ebpfMonWorkerWait(worker, next - ebpfMonClockSeconds());
     }
 }

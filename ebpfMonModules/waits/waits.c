@@ -615,12 +615,7 @@ static void publishValues(ebpfMonWaits *w)
         memcpy(published->lateCause, w->cause.late, sizeof(w->cause.late));
         ebpfMonPublishedUnlock();
     }
-    if (memcmp(&w->shown, &w->values, sizeof(w->values)) == 0) /* only this thread writes "shown" */
-        return;
-    ebpfMonModuleLock();
-    memcpy(&w->shown, &w->values, sizeof(w->values));
-    ebpfMonModuleUnlock();
-    ebpfMonModuleShow(w->module);
+    ebpfMonModuleShowValues(w->module, &w->shown, &w->values, sizeof(w->values));
 }
 
 /* --- the thread ------------------------------------------------------------------------------------------------- */

@@ -69,6 +69,16 @@ void ebpfMonModuleShow(const ebpfMonModule *m)
     ebpfMonPublishedNotify((ebpfMonGroup)m->group);
 }
 
+void ebpfMonModuleShowValues(const ebpfMonModule *m, void *shown, const void *values, size_t size)
+{
+    if (memcmp(shown, values, size) == 0)
+        return;
+    ebpfMonModuleLock();
+    memcpy(shown, values, size);
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(m);
+}
+
 void ebpfMonModuleAddEvent(const char *text)
 {
     ebpfMonLazyMutexLock(&events.lock);
