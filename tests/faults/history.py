@@ -9,14 +9,12 @@
     day [FOLDER]    seven incidents, of which only this script knows time, value and culprit. What do the history, caPutLog and an
                     archiver say of them? FOLDER: where tools/modules.sh has built caPutLog
 """
-import contextlib
 import fcntl
 import os
 import random
 import re
 import shlex
 import signal
-import sqlite3
 import statistics
 import subprocess
 import sys
@@ -32,22 +30,17 @@ netns.enter_new()
 loopback.use()  # before a client library is imported
 
 from tests.bench import site  # noqa: E402
-from tests.harness import ca, db, paths, rawca  # noqa: E402
+from tests.harness import ca, db, incidents, paths, rawca  # noqa: E402
+from tests.harness.incidents import query  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.process import Process, alive  # noqa: E402
-from tests.harness.putters import Putter  # noqa: E402
 from tests.harness.wait import until  # noqa: E402
 
 ASK = paths.BUILT / "bin" / paths.ARCH / "ebpfMonHistory"
 SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # FS_IOC_SHUTDOWN of linux/fs.h; EXT4_GOING_FLAGS_NOLOGFLUSH of fs/ext4/ext4.h
 FLOOD = db.READY + db.record("longout", "N") + db.record("calcout", "TICK", SCAN=".1 second", CALC="VAL+1", OUT="$(P)TOCK PP") + \
     db.record("ao", "TOCK")
-
-
-def query(file, sql):
-    with contextlib.closing(sqlite3.connect(f"file:{file}?mode=ro", uri=True, timeout=10)) as base:
-        return base.execute(sql).fetchall()
 
 
 class Flood:
@@ -169,10 +162,8 @@ def cost(tmp, rounds):
     print(f"Medians of {rounds} rounds of 10 s, load {os.getloadavg()[0]:.1f}; {query(file, 'SELECT count(*) FROM rows')[0][0]} rows")
 
 
-FAR = db.READY + db.record("ao", "IN", FLNK="$(P)NEXT") + db.record("calcout", "NEXT", CALC="A+1", INPA="$(P)IN", OUT="$(P)END PP") + \
-    db.record("ao", "END")
 NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="FAR:IN CA PP") + \
-    "".join(db.record("ao", name) for name in ("WRONG", "ODD", "OFF")) + \
+    incidents.WRITTEN + \
     db.record("calcout", "CLOCK", SCAN=".2 second", CALC="VAL+1", OUT="$(P)SECONDS PP") + db.record("ao", "SECONDS")
 
 
@@ -192,45 +183,31 @@ def day(tmp, cache):
     from tests.modules import puts  # it needs the modules
     logs = {name: puts.Log() for name in ("far", "near", "lost")}
     iocs, rules = {}, tmp / "rules.json"
-    for name, text in (("far", FAR), ("near", NEAR), ("lost", db.READY + db.record("ao", "X"))):
+    for name, text in (("far", incidents.FAR), ("near", NEAR), ("lost", db.READY + db.record("ao", "X"))):
         puts.TEXT = text.replace("FAR:", iocs["far"].prefix if iocs else "")
         iocs[name] = puts.start_ioc(cache, tmp, name, logs[name].socket.getsockname()[1])
     far, near, lost = iocs.values()
     pvs = [ioc.prefix + r for ioc, names in ((far, "IN END"), (near, "SET WRONG ODD OFF SECONDS"), (lost, "X")) for r in names.split()]
     archiver = Process([paths.BASE_BIN / "camonitor", *pvs], loopback.client(far.port, near.port, lost.port))
     rules.write_text(f'{{"rules": [{{"name": "noted", "pv": "{near.prefix}ODD", "users": ["mila"]}}]}}')
-    putter, file, secret = Putter(), tmp / "history.sqlite", random.Random().sample(range(10000, 99999), 5)
-    wrong, cause, odd, refused, unseen = secret
+    file, made = tmp / "history.sqlite", incidents.Incidents(far, near, lost)
 
     def start():
         monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 64 30', f'ebpfMonRules "{rules}"']).start()
         until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
         return monitor
 
-    def write(person, record, value, kind="cacb"):
-        putter.put(kind, os.getuid(), person, near.port, near.prefix + record, value)
-
     monitor = start()
-    for ioc in (far, near, lost):
-        monitor.wait_ioc(ioc)
-    for person, record, value in [("mila", "WRONG", 1), ("jonas", "WRONG", wrong), ("mila", "WRONG", 2), ("mila", "ODD", 3),
-                                  ("jonas", "ODD", odd), ("ida", "SET", cause)]:
-        write(person, record, value)
-    until(lambda: far.get("END") == 2 * cause + 1, 20, "the effect")
-    near.put("OFF.DISP", 1)
-    write("otto", "OFF", refused, kind="ca")
-    os.kill(lost.pid, signal.SIGSEGV)
-    until(lambda: query(file, "SELECT 1 FROM rows WHERE kind = 'event' AND value LIKE '%ended%'"), 30, "the end of the IOC")
-    until(lambda: query(file, f"SELECT 1 FROM rows WHERE pv = '{far.prefix}END'"), 20, "the effect is kept")
-    until(lambda: any(str(2 * cause + 1) in line for line in archiver.lines), 20, "the archiver has it")
+    made.make(monitor, file)
+    until(lambda: any(str(2 * made.cause + 1) in line for line in archiver.lines), 20, "the archiver has it")
     at = datetime.now()
     for _ in range(2):
         monitor.process.send("exit")
         monitor.process.wait(20)
         if _ == 0:
-            write("mila", "WRONG", unseen)
+            made.write("mila", "WRONG", made.unseen)
             monitor = start()
-    names = {"RING:*": near.prefix + "*", "VAC:VALVE3": far.prefix + "END", "VAC:PUMP1": near.prefix + "SECONDS", "400": str(wrong),
+    names = {"RING:*": near.prefix + "*", "VAC:VALVE3": far.prefix + "END", "VAC:PUMP1": near.prefix + "SECONDS", "400": str(made.wrong),
              "2026-11-28 03:10:05": at.strftime("%Y-%m-%d %H:%M:%S")}
     answers = [subprocess.run([ASK, "-d", file, *[names.get(w, w) for w in words]], capture_output=True, text=True).stdout.splitlines()
                for words in told().values()]
@@ -238,12 +215,12 @@ def day(tmp, cache):
     archive = archiver.lines
     print(f"caPutLog has {len(putlog)} lines, the archiver {len(archive)}")
     wanted = [
-        (("value", f"WRONG .*{wrong}"), ("who", f"(jonas.*WRONG.*{wrong}|WRONG.*{wrong}.*jonas)")),
-        (("value", f"END .*{2 * cause + 1}"), ("the put that led to it", f"(ida.*SET.*{cause}|SET.*{cause}.*ida)"),
-         ("that it did", f"chain of .*IN(?s:.*)SET .*{cause} by ida")),
+        (("value", f"WRONG .*{made.wrong}"), ("who", f"(jonas.*WRONG.*{made.wrong}|WRONG.*{made.wrong}.*jonas)")),
+        (("value", f"END .*{2 * made.cause + 1}"), ("the put that led to it", f"(ida.*SET.*{made.cause}|SET.*{made.cause}.*ida)"),
+         ("that it did", f"chain of .*IN(?s:.*)SET .*{made.cause} by ida")),
         (("that it ended", r"ended|X .*\*\*\* [Dd]isconnect"), ("how", "signal 11")),
-        (("value", f"ODD .*{odd}"), ("who", f"(jonas.*ODD.*{odd}|ODD.*{odd}.*jonas)"), ("that it was unexpected", '"noted"')),
-        (("value", f"OFF .*{refused}"), ("who", f"(otto.*OFF.*{refused}|OFF.*{refused}.*otto)"),
+        (("value", f"ODD .*{made.odd}"), ("who", f"(jonas.*ODD.*{made.odd}|ODD.*{made.odd}.*jonas)"), ("that it was unexpected", '"noted"')),
+        (("value", f"OFF .*{made.refused}"), ("who", f"(otto.*OFF.*{made.refused}|OFF.*{made.refused}.*otto)"),
          ("that it was refused", r"OFF .*\[(denied|failed)\]")),
         (("values", r"SECONDS .*\d"), ("which link", r"link \S+CLOCK\.OUT")),
         (("when", "NOT WATCHED"),),
@@ -252,7 +229,7 @@ def day(tmp, cache):
     for question, answer, aspects in zip(told(), answers, wanted, strict=True):
         print(f"| {question} | {grade(answer, *aspects)} | {grade(putlog, *aspects)} | {grade(archive, *aspects)} |")
         assert grade(answer, *aspects) == ", ".join(name for name, _ in aspects), "\n".join(answer)
-    putter.discard()
+    made.putter.discard()
 
 
 def main():

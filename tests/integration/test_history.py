@@ -21,8 +21,8 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.harness import ca, db, paths
+from tests.harness.incidents import FAR, WRITTEN, Incidents
 from tests.harness.preload import preload
-from tests.harness.putters import Putter
 from tests.harness.soak import size
 from tests.harness.wait import until
 
@@ -111,8 +111,6 @@ def test_who_wrote_what(keep, new_ioc, tmp_path):
     assert got.stdout.splitlines()[:len(text.splitlines())] == text.splitlines(), got.stderr
 
 
-FAR = db.READY + db.record("ao", "IN", FLNK="$(P)NEXT") + db.record("calcout", "NEXT", CALC="A+1", INPA="$(P)IN", OUT="$(P)END PP") + \
-    db.record("ao", "END")
 NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="$(FAR)IN CA PP", FLNK="$(P)SLOW") + \
     db.record("calcout", "SLOW", CALC="VAL+1", ODLY=".2", OUT="$(P)LATE PP") + db.record("ao", "LATE") + \
     db.record("calcout", "CLOCK", SCAN=".2 second", CALC="VAL+1", OUT="$(P)SECONDS PP") + db.record("ao", "SECONDS")
@@ -199,49 +197,34 @@ def test_prepared_day(keep, new_ioc, tmp_path):
     command that the how-to names for it."""
     rules = tmp_path / "rules.json"
     far = new_ioc(FAR).start()
-    near = new_ioc(NEAR + db.record("ao", "WRONG") + db.record("ao", "ODD") + db.record("ao", "OFF"), macros=f"FAR={far.prefix}").start()
+    near = new_ioc(NEAR + WRITTEN, macros=f"FAR={far.prefix}").start()
     lost = new_ioc(DATABASE).start()
     rules.write_text(json.dumps({"rules": [{"name": "noted", "pv": near.prefix + "ODD", "users": ["mila"]}]}))
-    choice, putter = random.Random(), Putter()
-    wrong, cause, odd, refused, unseen = choice.sample(range(10000, 99999), 5)
-
-    def write(person, record, value, kind="cacb"):
-        putter.put(kind, os.getuid(), person, near.port, near.prefix + record, value)
-
+    made = Incidents(far, near, lost)
     monitor = keep(rules=rules)
-    for ioc in (far, near, lost):
-        monitor.wait_ioc(ioc)
-    for person, record, value in [("mila", "WRONG", 1), ("jonas", "WRONG", wrong), ("mila", "WRONG", 2), ("mila", "ODD", 3),
-                                  ("jonas", "ODD", odd), ("ida", "SET", cause)]:
-        write(person, record, value)
-    until(lambda: far.get("END") == 2 * cause + 1, 20, "the effect")
-    near.put("OFF.DISP", 1)
-    write("otto", "OFF", refused, kind="ca")
-    os.kill(lost.pid, signal.SIGSEGV)
-    until(lambda: count(keep.file, "kind = 'event' AND value LIKE '%ended%'"), 30, "the end of the IOC")
-    until(lambda: count(keep.file, f"pv = '{far.prefix}END'"), 20, lambda: ask(keep.file, "-a", "-n", "0"))
+    made.make(monitor, keep.file)
     at = datetime.datetime.now()
     monitor.process.send("exit")
     monitor.process.wait(20)
-    write("mila", "WRONG", unseen)
+    made.write("mila", "WRONG", made.unseen)
     monitor = keep(rules=rules)
     monitor.process.send("exit")
     monitor.process.wait(20)
-    putter.discard()
+    made.putter.discard()
 
-    names = {"RING:*": near.prefix + "*", "VAC:VALVE3": far.prefix + "END", "VAC:PUMP1": near.prefix + "SECONDS", "400": str(wrong),
+    names = {"RING:*": near.prefix + "*", "VAC:VALVE3": far.prefix + "END", "VAC:PUMP1": near.prefix + "SECONDS", "400": str(made.wrong),
              "2026-11-28 03:10:05": at.strftime("%Y-%m-%d %H:%M:%S")}
     answers = {q: ask(keep.file, *[names.get(w, w) for w in words]) for q, words in told().items()}
     assert len(answers) == 7
     value, reason, end, rule, refusal, link, gap = answers.values()
-    assert "jonas@" in value and "mila@" not in value and f" {near.prefix}WRONG 1 -> {wrong} " in value
-    assert f"{far.prefix}END " in reason.splitlines()[0] and re.search(f"{near.prefix}SET .*-> {cause} by ida@", reason)
+    assert "jonas@" in value and "mila@" not in value and f" {near.prefix}WRONG 1 -> {made.wrong} " in value
+    assert f"{far.prefix}END " in reason.splitlines()[0] and re.search(f"{near.prefix}SET .*-> {made.cause} by ida@", reason)
     assert "It began with the put of ida@" in reason
     assert f"IOC {lost.name} " in end and "signal 11" in end and len([line for line in end.splitlines() if "ended" in line]) == 1
-    assert f"{near.prefix}ODD 3 -> {odd} by jonas@" in rule and '"noted"' in rule and rule.count("UNEXPECTED") == 1
-    assert f"{near.prefix}OFF " in refusal and f"{refused} by otto@" in refusal and refusal.count("OFF") == 1
+    assert f"{near.prefix}ODD 3 -> {made.odd} by jonas@" in rule and '"noted"' in rule and rule.count("UNEXPECTED") == 1
+    assert f"{near.prefix}OFF " in refusal and f"{made.refused} by otto@" in refusal and refusal.count("OFF") == 1
     assert f"link {near.prefix}CLOCK.OUT" in link and "scan 0.2 second" in link
-    assert gap.count("NOT WATCHED") == 1 and str(unseen) not in ask(keep.file, "-n", "0")
+    assert gap.count("NOT WATCHED") == 1 and str(made.unseen) not in ask(keep.file, "-n", "0")
 
 
 V1 = """CREATE TABLE rows (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind TEXT NOT NULL, automatic INTEGER NOT NULL, ioc TEXT, pv TEXT,
