@@ -389,7 +389,8 @@ static void *runReader(void *arg)
         r->job->run(r->data);
         cpu = ebpfMonClockThreadCpu() - cpu;
         sleeps = countSleeps() - sleeps;
-        r->took = findCost(r, ebpfMonClockMonotonic());
+        /* it has waited for nothing but a CPU, or that is asked */
+        r->took = sleeps ? findCost(r, ebpfMonClockMonotonic()) : cpu;
         pthread_mutex_lock(&all.lock);
         r->slept = sleeps != 0;
         r->cpu = cpu;

@@ -153,7 +153,7 @@ uint64_t ebpfMonOwnMemoryLeft(void)
 #define BLOCK_COUNT 8192 /* 256 MiB at most, a power of two; a catalogue of 100,000 records takes 100 MiB */
 #define AHEAD       8    /* blocks that are read at once where the block before them was read: on a busy host the way to
                           * the reader and back (host/foreign.h) takes longer than to copy a block */
-#define SPARES      32   /* 1 MiB */
+#define SPARES      128  /* 4 MiB: what a small IOC needs */
 
 typedef struct {
     uint64_t base;  /* 0: empty */

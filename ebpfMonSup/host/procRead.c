@@ -34,6 +34,16 @@ static int isOwn(int file)
     return stat("/proc/self/ns/user", &own) == 0 && fstat(file, &st) == 0 && own.st_ino == st.st_ino;
 }
 
+/* Nonzero: the process is in our user namespace. Most are, and this is asked for each new process. */
+static int isInOwn(pid_t pid)
+{
+    char path[32];
+    struct stat own, st;
+
+    snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+    return stat(path, &st) == 0 && stat("/proc/self/ns/user", &own) == 0 && own.st_ino == st.st_ino;
+}
+
 /* The user who made this user namespace, or the outermost one around it that no system user has made. NOBODY: there is
  * none; *isOurs: it is ours. Closes the file. */
 static uid_t findMaker(int file, int *isOurs)
@@ -58,7 +68,7 @@ static uid_t findMaker(int file, int *isOurs)
 uid_t ebpfMonProcPayer(pid_t pid)
 {
     int isOurs;
-    uid_t maker = findMaker(openNamespace(pid, "user"), &isOurs);
+    uid_t maker = isInOwn(pid) ? NOBODY : findMaker(openNamespace(pid, "user"), &isOurs);
 
     return maker == NOBODY ? ebpfMonProcOwner(pid) : maker;
 }

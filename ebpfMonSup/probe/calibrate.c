@@ -11,7 +11,7 @@
 #include "probe/calibrate.h"
 #include "probe/childTrial.h"
 
-#define CALLS 200 /* calls of a run; with a probe that steps, they take half a millisecond, so most runs are not
+#define CALLS 40  /* calls of a run; with a probe that steps, they take half a millisecond, so most runs are not
                    * interrupted */
 #define RUNS  8
 #define COLD_CALLS 9  /* calls on a cold CPU, one after each pause */

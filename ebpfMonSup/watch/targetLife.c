@@ -29,6 +29,7 @@
 #define TICK_MIN_NS 20000000ull    /* between two looks whether iocInit is done: a fiftieth of the time since it was */
 #define TICK_MAX_NS 500000000ull   /* found, within these limits */
 #define TICK_OFF_NS 200000000ull   /* … the least at level off */
+#define WAIT_OFF_NS 10000000000ull /* so long only the name is read at level off: who ends soon costs little */
 
 /* Reads what only watching needs: its links, its code, its locks. Once; never for an IOC that is left at level off, of
  * which a host may have many. */
@@ -255,7 +256,7 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
 {
     uint64_t age = now - t->follower.foundAt, tick = age / 50;
     char why[EBPFMON_NOTE_SIZE];
-    int running;
+    int running, isOff;
 
     if (t->image.core->isNameless)
         return followNameless(life, t, now);
@@ -263,11 +264,11 @@ double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget
         return (double)(t->follower.lookAt - now) / 1e9;
     tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;
     t->follower.lookAt = now + tick;
-    running = ebpfMonTargetLifeHasStarted(t, now);
+    isOff = t->wantedLevel == ebpfMonLevelOff && findWantedLevel(life, t) == ebpfMonLevelOff;
+    running = (!isOff || age >= WAIT_OFF_NS) && ebpfMonTargetLifeHasStarted(t, now);
     if (checkSilence(life, t))
         return (double)tick / 1e9;
-    if (!running && t->wantedLevel == ebpfMonLevelOff &&
-        findWantedLevel(life, t) == ebpfMonLevelOff) { /* until it runs, there is nothing to know of it */
+    if (!running && isOff) { /* until it runs, there is nothing to know of it */
         tick = tick < TICK_OFF_NS ? TICK_OFF_NS : tick;
         t->follower.lookAt = now + tick;
         return (double)tick / 1e9;

@@ -10,7 +10,7 @@
 #include "host/memory.h"
 
 #define BYTES (8u << 20)    /* of the memory that is read: more blocks than are kept for the next read */
-#define KEPT  (1u << 20)    /* bytes that are kept */
+#define KEPT  (4u << 20)    /* bytes that are kept */
 #define SLACK (256u << 10)  /* bytes that anything else may take meanwhile */
 
 static unsigned char memory[BYTES], copy[BYTES];
