@@ -40,7 +40,7 @@ class FarIoc(Ioc):
         environ = loopback.server(self.port, IOC=self.name, **self.environ)
         for name in ("EPICS_CAS_INTF_ADDR_LIST", "EPICS_PVAS_INTF_ADDR_LIST"):
             environ[name] = self.address
-        self.process = there(self.end, self.argv(), environ, cwd=self.tmp)
+        self.process = there(self.end, self.argv(), environ, cwd=self.tmp, may_lock=False)
         port = self.port + 1000 * ("p4p" in self.files)
         until(lambda: not self.running or listens(self.pid, self.address, port), 20, self.process.output)
         assert self.running, self.process.output()

@@ -22,7 +22,7 @@ class Ioc:
     """An IOC of one of several kinds. start() starts it and waits until it answers a search for its record READY."""
 
     def __init__(self, tmp, db=None, kind="softIoc", name=None, prefix=None, acf=None, macros="", files=(),
-                 environ=None, program=None, wrap=(), realtime=True):
+                 environ=None, program=None, wrap=(), realtime=True, may_lock=False):
         n = next(_serial)
         self.kind = kind
         self.name = name or f"ioc{os.getpid()}x{n}"
@@ -34,7 +34,8 @@ class Ioc:
         self.acf = str(acf) if acf else None
         self.environ = environ or {}
         self.wrap = list(wrap)  # a command in front
-        self.realtime = realtime  # Base gives its threads real-time priorities and locks its memory, if the user may do so
+        self.realtime = realtime  # Base gives its threads real-time priorities, if the user may do so
+        self.may_lock = may_lock  # … and then it locks its memory, if the user may do that, too
         self.program = program  # another program of this kind: a softIoc of another Base
         if db is not None:
             path = tmp / f"{self.name}.db"
@@ -65,7 +66,7 @@ class Ioc:
 
     def start(self, ready="READY", seconds=30, wait=True):
         self.process = Process([*([] if self.realtime else NO_REALTIME), *self.wrap, *self.argv()],
-                               loopback.server(self.port, IOC=self.name, **self.environ), cwd=self.tmp)
+                               loopback.server(self.port, IOC=self.name, **self.environ), cwd=self.tmp, may_lock=self.may_lock)
         if wait:
             self.wait_ready(ready, seconds)
         return self

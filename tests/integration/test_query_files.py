@@ -22,8 +22,7 @@ SLOW_UPDATES = 600  # of an array: more than the buffers of a connection hold
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=5000",
-                      environ={"UNLOCKED": "1"}).start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=5000").start()
 
 
 @pytest.fixture(scope="module")

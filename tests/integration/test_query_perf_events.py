@@ -25,8 +25,7 @@ QUERIES = [*(of_event(n, e) for n, e in KERNEL.items()), *(of_event(n, e, sample
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=2000",
-                      environ={"UNLOCKED": "1"}).start()
+    return module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=2000").start()
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +36,7 @@ def monitor(module_monitor, ioc, tmp_path_factory):
 @pytest.fixture(scope="module")
 def locked(module_ioc, monitor):
     """An IOC with locked memory: Base locks it if the user may do so."""
-    ioc = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=2000", realtime=True).start()
+    ioc = module_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=2000", may_lock=True).start()
     monitor.wait_ioc(ioc)
     with open(f"/proc/{ioc.pid}/status") as status:
         if "VmLck:\t       0 kB" in status.read():

@@ -46,7 +46,7 @@ def touched(tmp_path_factory):
 @pytest.fixture(scope="module")
 def ioc(module_ioc, touched):
     return module_ioc(files=[paths.TESTS / "ioc" / "latency.db", paths.TESTS / "ioc" / "uses.db"], kind="latencyIoc",
-                      macros="US=1000", environ={"UNLOCKED": "1", "TOUCHED_FILE": str(touched)}).start()
+                      macros="US=1000", environ={"TOUCHED_FILE": str(touched)}).start()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 /*
  * latencyIoc DBD MACROS DB...: loads the databases, starts the IOC, and runs the shell until stdin ends. Environment:
  * CALLBACK_THREADS  the number of callback threads of each priority
- * UNLOCKED          if it is set, the IOC does not lock its memory
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +12,6 @@
 #include <iocInit.h>
 #include <iocsh.h>
 
-extern "C" int dbThreadRealtimeLock; /* iocInit.c of Base; no header has it */
 extern "C" int latencyIoc_registerRecordDeviceDriver(struct dbBase *pdbbase);
 
 int main(int argc, char *argv[])
@@ -27,8 +25,6 @@ int main(int argc, char *argv[])
     latencyIoc_registerRecordDeviceDriver(pdbbase);
     if (getenv("CALLBACK_THREADS"))
         callbackParallelThreads(atoi(getenv("CALLBACK_THREADS")), "");
-    if (getenv("UNLOCKED"))
-        dbThreadRealtimeLock = 0;
     for (int i = 3; i < argc; i++)
         if (dbLoadRecords(argv[i], argv[2]))
             return 1;
