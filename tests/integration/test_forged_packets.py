@@ -347,6 +347,7 @@ class Attack:
     """Somebody who sees all packets of a connection, and writes packets of it that its ends do not get."""
 
     def __init__(self, net, host, client, server):
+        self.client, client = client.socket, client.address
         self.forged = Session(net.bridge + "abc"[host], place(server), place(client), bytes.fromhex("020000000077"))
         self.replay = Replay(net.bridge, place(server)[1])
 
@@ -381,6 +382,21 @@ class Attack:
         self.forged.send(0, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR) + rawca.message(rawca.USER, b"root\0") +
                          3 * rawca.write(SID, rawca.DOUBLE, [666.0]))
 
+    def twice(self):
+        """Ends it, and makes it again with the same first numbers. What its server has got there has other values now, and is refused."""
+        self.begin()
+        acked, received = struct.unpack_from("QQ", self.client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136), 120)  # linux/tcp.h
+        firsts = [(self.forged.next[0] - acked) % (1 << 32), (self.forged.next[1] - received - 1) % (1 << 32)]
+        self.forged.close()
+        time.sleep(1.2)  # what comes within a second after the end is a copy
+        self.forged.next = firsts
+        self.forged.open()
+        self.forged.send(1, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR))
+        self.forged.send(0, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR) +
+                         b"".join(rawca.write(SID, rawca.DOUBLE, [666.0], notify=True, ioid=i) for i in range(3)))
+        for i in range(3):
+            self.forged.send(1, ACK | PSH, rawca.message(rawca.WRITE_NOTIFY, dtype=rawca.DOUBLE, count=1, cid=376, extra=i))
+
     def far(self):
         """Numbers far away, which the other end acknowledges."""
         self.begin()
@@ -405,13 +421,13 @@ def attacked(request, net, ioc):
     loopback.give_port(port)
 
 
-@pytest.mark.parametrize("how", ["reset", "finish", "session", "far"])
+@pytest.mark.parametrize("how", ["reset", "finish", "session", "twice", "far"])
 def test_attacked_connection(net, log, attacked, how):
     """Somebody ends what is known of an open connection, and sends its packets again: no put is shown that was not made, or again.
     The next ones are shown; of a server that is no IOC not if he has begun another connection with the same ends."""
     host, server, pv = attacked
     client = rawca.RawCa(place(server)[1], addr=place(server)[0])
-    attack = Attack(net, host, client.address, server)
+    attack = Attack(net, host, client, server)
     sid = client.sid(pv)
 
     def lines():
