@@ -110,6 +110,9 @@ extern volatile __u32 endedOwnersCount[EBPFMON_ENDED_SHARES];
 /* Connections for which "owners" had no room. In the object for old kernels also those that have ended. */
 MAP TABLE(endedOwners, LRU_HASH, EBPFMON_ENDED_MAX, struct ebpfMonPeer, struct ebpfMonOwned);
 
+/* Connections that have ended, when another one has the same ends. owner.pid 0: of a client that is not known. */
+MAP TABLE(earlier, LRU_HASH, EBPFMON_EARLIER_MAX, struct ebpfMonEarlierKey, struct ebpfMonOwned);
+
 /* In which namespace the socket of a client is, by a connection without its namespace: for servers in another one. Not
  * of loopback. Of several such connections it is the one that was open first. */
 MAP TABLE(clientNetns, HASH, EBPFMON_OWNERS_MAX, struct ebpfMonPeer, __u32);

@@ -26,6 +26,7 @@
 #define EBPFMON_ENDED_SHARES  16   /* a power of two; the first one is root's, the others of all other users */
 #define EBPFMON_ENDED_SHARE   1024 /* connections that have ended, of each */
 #define EBPFMON_ENDED_MAX     (EBPFMON_ENDED_SHARES * EBPFMON_ENDED_SHARE)
+#define EBPFMON_EARLIER_MAX   4096
 #define EBPFMON_CONNECTS_MAX  4096
 #define EBPFMON_SERVED_MAX    16384
 #define EBPFMON_CERTIFICATES_MAX 2048
@@ -430,6 +431,13 @@ struct ebpfMonOwned {
     __u32 pad;
 };
 
+/* Map "earlier": a connection that has ended, when another one has the same ends. Then the maps by struct ebpfMonPeer
+ * tell of that one, and what the first one has sent may still be unread. */
+struct ebpfMonEarlierKey {
+    struct ebpfMonPeer  peer;  /* as in "owners"; of one in "endedServed", with the namespace of the server's socket */
+    struct ebpfMonFirst first; /* which is known */
+};
+
 /* The registers of a thread that are needed to find its callers, on x86-64. */
 struct ebpfMonTaskRegs {
     __u64 ip, sp, bp, bx, r12, r13, r14, r15;
@@ -463,6 +471,7 @@ static inline __u32 ebpfMonBucket(__u64 ns)
 /* Both parts see these structs in shared memory, or pass them by address. The compilers of both must give them the same
  * layout. */
 _Static_assert(sizeof(struct ebpfMonOwned) == 56, "ebpfMonOwned");
+_Static_assert(sizeof(struct ebpfMonEarlierKey) == sizeof(struct ebpfMonPeer) + 8, "the key has no hole");
 _Static_assert(sizeof(struct ebpfMonTargetConf) == 144, "ebpfMonTargetConf");
 _Static_assert(sizeof(struct ebpfMonRecKey) == 16 && sizeof(struct ebpfMonFieldKey) == 16 &&
                sizeof(struct ebpfMonLockKey) == 16 && sizeof(struct ebpfMonListKey) == 16, "keys have no holes");

@@ -187,6 +187,16 @@ static __always_inline void keepEnded(const struct ebpfMonPeer *peer, struct ebp
 #endif
 }
 
+/* A connection with these ends begins, or ends: another one is forgotten now. */
+static __always_inline void keepEarlier(const struct ebpfMonPeer *peer, const struct ebpfMonOwned *before,
+                                        const struct ebpfMonFirst *first)
+{
+    struct ebpfMonEarlierKey key = { .peer = *peer, .first = before->first };
+
+    if (isFirstKnown(&key.first) && !ebpfMonFirstIsSame(&key.first, first))
+        bpf_map_update_elem(&earlier, &key, before, BPF_ANY);
+}
+
 #define ACCEPTED_MAX     4096
 #define ENDED_SERVED_MAX 4096
 
@@ -219,7 +229,7 @@ static __always_inline void noteAccepted(struct sock *sk)
 static __always_inline void keepServed(struct sock *sk)
 {
     struct tcp_sock *tcp = (struct tcp_sock *)sk;
-    struct ebpfMonServed ended = {};
+    struct ebpfMonServed ended = {}, *before;
     struct ebpfMonPeer peer = {};
     struct ebpfMonOwned *own;
 
@@ -240,6 +250,12 @@ static __always_inline void keepServed(struct sock *sk)
     if (!BPF_CORE_READ(tcp, bytes_received))
         return;
     readFirst(sk, &ended.first);
+    before = bpf_map_lookup_elem(&endedServed, &peer);
+    if (before) {
+        struct ebpfMonOwned nobody = { .first = before->first, .upTo = before->upTo, .endedAt = before->endedAt };
+
+        keepEarlier(&peer, &nobody, &ended.first);
+    }
     bpf_map_update_elem(&endedServed, &peer, &ended, BPF_ANY);
 }
 
@@ -263,10 +279,11 @@ static __always_inline void endConnection(struct sock *sk)
 }
 
 /* The owner of a connection whose ports are known now. Both ends have the first sequence numbers of both
- * (tcp_rcv_synsent_state_process). */
+ * (tcp_rcv_synsent_state_process). What is acknowledged are the SYN, and the bytes in it (TCP_FASTOPEN in tcp(7)). */
 static __always_inline void beginConnection(struct sock *sk, __u64 address)
 {
-    struct ebpfMonOwned own = {};
+    struct ebpfMonOwned own = {}, *before;
+    struct tcp_sock *tcp = (struct tcp_sock *)sk;
     struct ebpfMonPeer peer = {};
 
     if (endConnect(address, &own.owner))
@@ -274,8 +291,11 @@ static __always_inline void beginConnection(struct sock *sk, __u64 address)
     own.isChosen = own.owner.pid & CHOSEN;
     own.owner.pid &= ~CHOSEN;
     readConnection(sk, __builtin_bswap16(sk->__sk_common.skc_num), &peer);
-    own.first.seq[0] = BPF_CORE_READ((struct tcp_sock *)sk, snd_una);
-    own.first.seq[1] = BPF_CORE_READ((struct tcp_sock *)sk, rcv_nxt);
+    own.first.seq[0] = BPF_CORE_READ(tcp, snd_una) - (__u32)BPF_CORE_READ(tcp, bytes_acked) + 1;
+    own.first.seq[1] = BPF_CORE_READ(tcp, rcv_nxt);
+    before = findOwned(&peer);
+    if (before)
+        keepEarlier(&peer, before, &own.first);
     if (bpf_map_update_elem(&owners, &peer, &own, BPF_ANY))
         bpf_map_update_elem(&endedOwners, &peer, &own, BPF_ANY);
     if (!ebpfMonIsLoopback(peer.addr, peer.addr6))

@@ -86,8 +86,9 @@ static __always_inline __u32 noteServed(const struct ebpfMonPeer *peer, struct s
         known->upTo = upTo;
         return known->isNew;
     }
-    readFirst(sk, first);
-    new.first = *first;
+    readFirst(sk, &new.first);
+    if (!isFirst(sk, &new.first, first))
+        new.first = *first;
     new.upTo = upTo;
     new.isNew = from == first->seq[0];
     new.begun = from;

@@ -62,30 +62,52 @@ static __always_inline struct ebpfMonOwned *findOwned(const struct ebpfMonPeer *
     return own ? own : bpf_map_lookup_elem(&endedOwners, peer);
 }
 
+static __always_inline int isFirstKnown(const struct ebpfMonFirst *first)
+{
+    return first->seq[0] || first->seq[1];
+}
+
+/* The same of an earlier connection with these ends, which has ended. */
+static __always_inline struct ebpfMonOwned *findEarlier(const struct ebpfMonPeer *peer,
+                                                        const struct ebpfMonFirst *first)
+{
+    struct ebpfMonEarlierKey key = { .peer = *peer, .first = *first };
+
+    return bpf_map_lookup_elem(&earlier, &key);
+}
+
+/* Whether this is the connection with these numbers, as far as both are known. */
+static __always_inline int mayBeSame(const struct ebpfMonOwned *own, const struct ebpfMonFirst *first)
+{
+    return own->isChosen || !isFirstKnown(&own->first) || ebpfMonFirstIsSame(&own->first, first);
+}
+
 /* Who opened the connection "peer", from which the thread has received. A client in the namespace of the server has one
- * such connection. The namespace of another client may be anybody's: only the sequence numbers show that it is the
- * other end of this one. Those of a client's socket that is older than the monitor are not known; it counts if that of
- * the server is, too, and if one namespace only had such a socket. ebpfMonKernelGetOwner does the same without the
- * last. */
+ * such connection at a time; the thread may still read from one that has ended. The namespace of another client may be
+ * anybody's: only the sequence numbers show that it is the other end of this one. Those of a client's socket that is
+ * older than the monitor are not known; it counts if that of the server is, too, and if one namespace only had such a
+ * socket. ebpfMonKernelGetOwner does the same without the last. */
 static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *peer, const struct thread *th)
 {
     struct ebpfMonOwned *own = findOwned(peer);
     struct ebpfMonPeer at = *peer;
     __u32 *netns;
 
-    if (own || ebpfMonIsLoopback(peer->addr, peer->addr6))
-        return own;
+    if (own)
+        return mayBeSame(own, &th->first) ? own : findEarlier(peer, &th->first);
+    if (ebpfMonIsLoopback(peer->addr, peer->addr6))
+        return 0;
     at.netns = 0;
     netns = bpf_map_lookup_elem(&clientNetns, &at);
     if (!netns)
         return 0;
     at.netns = *netns;
     own = findOwned(&at);
+    if (own && isFirstKnown(&own->first) && !ebpfMonFirstIsSame(&own->first, &th->first))
+        own = findEarlier(&at, &th->first);
     if (!own || own->isChosen)
         return 0;
-    if (own->first.seq[0] || own->first.seq[1])
-        return ebpfMonFirstIsSame(&own->first, &th->first) ? own : 0;
-    return th->isNew ? 0 : own;
+    return !isFirstKnown(&own->first) && th->isNew ? 0 : own;
 }
 
 /* Finds whom the thread serves. "client": struct client of the CA circuit; 0: there is none, and the last receive

@@ -24,6 +24,7 @@ typedef enum {
     ebpfMonLossWrongSum, /* a packet of TCP with a wrong checksum: no host accepts it */
     ebpfMonLossOwnAddress, /* a packet of TCP that came from outside, with an address of this host as its source */
     ebpfMonLossForged, /* packets of a put to a watched IOC, in a connection of which the IOC has got nothing */
+    ebpfMonLossReused, /* packets of a put in a connection whose begin was not seen; a later one has its ends */
     ebpfMonLossKinds
 } ebpfMonLoss;
 

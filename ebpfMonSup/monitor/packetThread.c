@@ -253,9 +253,12 @@ static uint64_t getPacketDue(void *arg)
     ebpfMonPacketThread *p = arg;
     uint64_t puts = ebpfMonPutJoinGetDue(p->m->put.join), tick = p->isMore ? p->refreshed + MORE_NS : findTick(p);
     uint64_t gateways = ebpfMonGatewaysGetDue(p->m->put.gateways);
+    uint64_t late = ebpfMonPacketEventsGetDue(p->m->put.packetEvents);
 
     if (gateways < puts)
         puts = gateways;
+    if (late < puts)
+        puts = late;
     return puts < tick ? puts : tick;
 }
 

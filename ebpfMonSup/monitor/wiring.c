@@ -146,11 +146,16 @@ static int isServed(void *arg, const ebpfMonPacketPut *put)
                                  put->replied ? &put->seq : NULL);
 }
 
-static void countForged(void *arg)
+static int hasBegun(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
+{
+    return ebpfMonKernelHasBegun(peer, first);
+}
+
+static void countDropped(void *arg, ebpfMonReal real)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonLossesAdd(&m->losses, ebpfMonLossForged);
+    ebpfMonLossesAdd(&m->losses, real == ebpfMonRealPerhaps ? ebpfMonLossReused : ebpfMonLossForged);
 }
 
 static int wantNoSpans(void *arg)
@@ -296,7 +301,7 @@ static int makePut(ebpfMonMonitor *m)
                      .countLost = countLost, .missedReceive = ebpfMonKernelMissedReceive, .arg = m },
         .packets = { .getFilter = getFilter, .countLost = countLost, .findClient = findClient,
                      .isServed = isServed, .findReceived = ebpfMonConnectionSocketsFind,
-                     .countForged = countForged, .putElsewhere = onPutElsewhere, .arg = m },
+                     .hasBegun = hasBegun, .countDropped = countDropped, .putElsewhere = onPutElsewhere, .arg = m },
         .wakes = { .wake = ebpfMonRingReaderWake, .events = m->eventThread, .packets = m->packetThread },
         .packetPut = onPacketPut, .heldPut = onHeldPut, .ownPut = onOwnPut, .arg = m,
     };

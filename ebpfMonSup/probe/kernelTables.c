@@ -27,6 +27,18 @@ static int findOwned(const struct ebpfMonPeer *peer, struct ebpfMonOwned *own)
            bpf_map_lookup_elem(bpf_map__fd(skel->maps.endedOwners), peer, own) == 0;
 }
 
+static int findEarlier(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, struct ebpfMonOwned *own)
+{
+    const struct ebpfMonEarlierKey key = { .peer = *peer, .first = *first };
+
+    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.earlier), &key, own) == 0;
+}
+
+static int isKnown(const struct ebpfMonFirst *first)
+{
+    return first->seq[0] || first->seq[1];
+}
+
 /* findOwner (bpf/thread/client.bpf.h) does the same, and says what it proves. */
 uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                struct ebpfMonOwned *own)
@@ -34,13 +46,19 @@ uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpf
     struct ebpfMonPeer at = *peer;
     uint32_t netns = peer->netns;
 
-    if (findOwned(peer, own))
-        return netns;
+    if (findOwned(peer, own)) {
+        if (!first || !isKnown(first) || own->isChosen || !isKnown(&own->first) ||
+            ebpfMonFirstIsSame(&own->first, first))
+            return netns;
+        return findEarlier(peer, first, own) ? netns : 0;
+    }
     at.netns = 0;
     if (!first || bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.clientNetns), &at, &netns))
         return 0;
     at.netns = netns;
-    return findOwned(&at, own) && !own->isChosen && ebpfMonFirstIsSame(&own->first, first) ? netns : 0;
+    if (!findOwned(&at, own) || !ebpfMonFirstIsSame(&own->first, first))
+        return isKnown(first) && findEarlier(&at, first, own) && !own->isChosen ? netns : 0;
+    return own->isChosen ? 0 : netns;
 }
 
 uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
@@ -57,6 +75,17 @@ uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpf
 int ebpfMonKernelIsAccepted(const struct ebpfMonPeer *peer, struct ebpfMonFirst *first)
 {
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.accepted), peer, first) == 0;
+}
+
+int ebpfMonKernelHasBegun(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
+{
+    struct ebpfMonServed served;
+    struct ebpfMonFirst begun;
+    struct ebpfMonOwned own;
+
+    return (ebpfMonKernelGetOwned(peer, first, &own) && ebpfMonFirstIsSame(&own.first, first)) ||
+           (ebpfMonKernelIsAccepted(peer, &begun) && ebpfMonFirstIsSame(&begun, first)) ||
+           (ebpfMonKernelWasServed(peer, first, &served) && ebpfMonFirstIsSame(&served.first, first));
 }
 
 int ebpfMonKernelMayMissAccepted(void)
@@ -78,9 +107,19 @@ int ebpfMonKernelGetCertificate(const struct ebpfMonPeer *peer, struct ebpfMonCe
     return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.certificates), peer, certificate) == 0;
 }
 
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, struct ebpfMonServed *served)
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                           struct ebpfMonServed *served)
 {
-    return bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, served) == 0;
+    struct ebpfMonOwned own;
+
+    if (bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.endedServed), peer, served))
+        return 0;
+    if (!isKnown(first) || !isKnown(&served->first) || ebpfMonFirstIsSame(&served->first, first))
+        return 1;
+    if (!findEarlier(peer, first, &own))
+        return 0;
+    *served = (struct ebpfMonServed){ .first = own.first, .upTo = own.upTo, .endedAt = own.endedAt };
+    return 1;
 }
 
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner)

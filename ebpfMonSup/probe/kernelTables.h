@@ -16,10 +16,13 @@
  * Connections, as the kernel part knows them: who opened one, and whether a watched IOC has served it. Any thread.
  */
 
-/* What is known of a connection whose client is on this host. "first": without it (NULL), only a client in namespace
- * peer->netns is found. Returns the namespace of its socket; 0: it is not known. */
+/* What is known of a connection whose client is on this host. "first": its first numbers; zeros: they are not known,
+ * and it is the last one with these ends. Without it (NULL), only a client in namespace peer->netns is found. Returns
+ * the namespace of its socket; 0: it is not known. */
 uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                struct ebpfMonOwned *own);
+/* Nonzero: a socket of this host has, or had, a connection with exactly these first numbers. */
+int ebpfMonKernelHasBegun(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first);
 /* The same; only the process that opened it. */
 uint32_t ebpfMonKernelGetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
                                struct ebpfMonOwner *owner);
@@ -34,8 +37,9 @@ int ebpfMonKernelIsServed(const struct ebpfMonPeer *peer, const struct ebpfMonFi
 /* Nonzero: a watched IOC has proved by a certificate who the client of this connection is. */
 int ebpfMonKernelGetCertificate(const struct ebpfMonPeer *peer, struct ebpfMonCertificate *certificate);
 /* Nonzero: a server of this host had received data of this connection, which has ended, from a client that
- * ebpfMonKernelGetOwned does not know in the same namespace. */
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, struct ebpfMonServed *served);
+ * ebpfMonKernelGetOwned does not know in the same namespace. "first": its first numbers; zeros: they are not known. */
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                           struct ebpfMonServed *served);
 /* "peer": with the namespace of the client's socket. 0, or -1: the table has no room. */
 int ebpfMonKernelSetOwner(const struct ebpfMonPeer *peer, const struct ebpfMonOwner *owner);
 

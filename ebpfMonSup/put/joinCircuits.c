@@ -192,7 +192,7 @@ void ebpfMonJoinCircuitsForget(ebpfMonJoinCircuits *circuits, ebpfMonJoinCircuit
     while (c->first) {
         ebpfMonPacketPut *p = c->first;
 
-        circuits->dropped += !p->made && !p->isPublished;
+        circuits->dropped += !p->made && (!p->isPublished || p->isTaken);
         ebpfMonJoinCircuitsRemovePut(circuits, p);
         free(p);
     }

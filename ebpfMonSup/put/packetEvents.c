@@ -16,137 +16,6 @@
 #include "wire/caType.h"
 #include "wire/wireEvent.h"
 
-/* --- circuits of connections --- */
-
-#define CONNECTIONS 2048 /* of connections, by hash; a power of two */
-#define CONNECTION_WAYS   8    /* … each in one of so many places */
-
-#define CLOCKS_NS 1000000 /* the time of a packet is computed by two clocks */
-
-typedef struct {
-    struct ebpfMonPeer peer;
-    uint64_t used;    /* the newest has the highest; 0: the place is free */
-    uint64_t circuit; /* the newest one with these ends */
-    int      known;   /* as ebpfMonFindReceived returned it */
-    ebpfMonReceived received;
-    int      hasFloor; /* an earlier circuit of this connection has shown what comes before "floor" */
-    uint32_t floor;
-} realCircuit;
-
-struct ebpfMonRealCircuits {
-    ebpfMonFindReceived find;
-    uint64_t    serial;
-    realCircuit place[CONNECTIONS];
-};
-
-ebpfMonRealCircuits *ebpfMonRealCircuitsNew(ebpfMonFindReceived find)
-{
-    ebpfMonRealCircuits *real = calloc(1, sizeof(*real));
-
-    if (real)
-        real->find = find;
-    return real;
-}
-
-void ebpfMonRealCircuitsFree(ebpfMonRealCircuits *real)
-{
-    free(real);
-}
-
-/* Nonzero: "a" gives up its place before "b". Forged connections must not displace real ones. */
-static int isLess(const realCircuit *a, const realCircuit *b)
-{
-    return (a->known > 0) != (b->known > 0) ? b->known > 0 : a->used < b->used;
-}
-
-static realCircuit *takePlace(ebpfMonRealCircuits *real, const struct ebpfMonPeer *peer)
-{
-    uint64_t h = ebpfMonHashMix(((uint64_t)peer->addr << 32 | peer->saddr) ^
-                                ((uint64_t)peer->port << 48 | (uint64_t)peer->sport << 32 | peer->netns));
-    realCircuit *least = &real->place[h % CONNECTIONS];
-
-    for (unsigned i = 0; i < CONNECTION_WAYS; i++) {
-        realCircuit *c = &real->place[(h + i) % CONNECTIONS];
-
-        if (c->used && memcmp(&c->peer, peer, sizeof(*peer)) == 0)
-            return c;
-        if (isLess(c, least))
-            least = c;
-    }
-    *least = (realCircuit){ .peer = *peer };
-    return least;
-}
-
-static void askKernel(ebpfMonRealCircuits *real, realCircuit *c, const struct ebpfMonFirst *first, pid_t pid)
-{
-    ebpfMonReceived found;
-    int known = real->find(&c->peer, first, pid, &found);
-
-    if (c->known > 0 && known > 0 && !ebpfMonFirstIsSame(&c->received.first, &found.first))
-        c->hasFloor = 0; /* another connection with the same ends */
-    if (known > 0 || c->known <= 0) { /* else it has ended, and what was known of that is forgotten */
-        c->known = known;
-        c->received = found;
-    }
-}
-
-/* The circuit has shown a put. If it is another one than before with the same ends, it may be the same connection: the
- * end of the other circuit was forged, or there was no room for it. */
-static realCircuit *useCircuit(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer)
-{
-    realCircuit *c = takePlace(real, peer);
-
-    c->used = ++real->serial;
-    if (circuit > c->circuit && c->known > 0 && c->received.hasUpTo) {
-        c->hasFloor = 1;
-        c->floor = c->received.upTo;
-    }
-    if (circuit > c->circuit)
-        c->circuit = circuit;
-    return c;
-}
-
-void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
-                             const struct ebpfMonFirst *first, pid_t pid)
-{
-    realCircuit *c;
-
-    if (!real->find || !pid || takePlace(real, peer)->circuit >= circuit)
-        return;
-    c = useCircuit(real, circuit, peer);
-    askKernel(real, c, first, pid);
-}
-
-/* Nonzero: all of the put was received. */
-static int coversPut(const realCircuit *c, const ebpfMonPacketPut *put)
-{
-    const ebpfMonReceived *r = &c->received;
-
-    if (c->known <= 0 || (r->endedAt && put->at > r->endedAt + CLOCKS_NS))
-        return 0;
-    if ((put->first.seq[0] || put->first.seq[1]) && (r->first.seq[0] || r->first.seq[1]) &&
-        !ebpfMonFirstIsSame(&put->first, &r->first))
-        return 0;
-    return !r->hasUpTo || r->upTo - put->end <= r->window;
-}
-
-static int isAgain(const realCircuit *c, const ebpfMonPacketPut *put)
-{
-    return c->hasFloor && put->circuit >= c->circuit && (int32_t)(put->seq - c->floor) < 0;
-}
-
-int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *put)
-{
-    realCircuit *c;
-
-    if (!real->find || !put->pid)
-        return 1;
-    c = useCircuit(real, put->circuit, &put->peer);
-    if (!c->received.hasUpTo || !coversPut(c, put))
-        askKernel(real, c, &put->first, put->pid);
-    return coversPut(c, put) && !isAgain(c, put);
-}
-
 /* --- translated circuits ---
  *
  * Connections whose server's address is translated on this host (DNAT: a published port of a container, a service of
@@ -198,18 +67,14 @@ static message makeMessage(const ebpfMonWireEvent *ev, uint64_t at)
     return m;
 }
 
-static int isFirstKnown(const struct ebpfMonFirst *first)
-{
-    return first->seq[0] || first->seq[1];
-}
-
 /* One that begins has nothing but its first sequence numbers. */
 static int isSameMessage(const message *a, const message *b)
 {
-    if (isFirstKnown(&a->first) && isFirstKnown(&b->first) && !ebpfMonFirstIsSame(&a->first, &b->first))
+    if (!ebpfMonFirstMayBeSame(&a->first, &b->first))
         return 0;
     if (!a->isPut)
-        return !b->isPut && isFirstKnown(&a->first) && isFirstKnown(&b->first) && a->protocol == b->protocol;
+        return !b->isPut && ebpfMonFirstIsKnown(&a->first) && ebpfMonFirstIsKnown(&b->first) &&
+               a->protocol == b->protocol;
     return b->isPut && a->seq == b->seq && a->end == b->end && a->hash == b->hash && a->name == b->name &&
            a->protocol == b->protocol;
 }
@@ -616,6 +481,10 @@ size_t ebpfMonPacketTextGetNameLength(const char *channel)
 /* --- events --- */
 
 #define DELAY_MAX   60000000000ull /* from a packet to us */
+#define LATE_MAX    256            /* puts that wait until their socket has them … */
+#define LATE_OF_ONE 32             /* … of one circuit */
+#define LATE_NS     (2 * EBPFMON_SECOND_NS) /* … for so long */
+#define LATE_LOOK_NS 250000000ull  /* … and the kernel is asked so often */
 #define ASK_NS      100000000ull   /* the kernel is not asked for sockets more often than that */
 
 struct ebpfMonPacketEvents {
@@ -633,13 +502,15 @@ struct ebpfMonPacketEvents {
     uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
     uint64_t                 packetsLost, packetsLostAt; /* the same of packets */
     uint64_t                 askedAt;  /* monotonic ns: when the kernel was asked for a socket */
+    ebpfMonPacketPut        *late;     /* puts that are judged again, in their order */
+    uint64_t                 lateAt;   /* … monotonic ns: when */
 };
 
 static int isRealPut(void *arg, const ebpfMonPacketPut *p)
 {
     const ebpfMonPacketEvents *e = arg;
 
-    return ebpfMonRealCircuitsHas(e->realCircuits, p);
+    return ebpfMonRealCircuitsJudge(e->realCircuits, p) == ebpfMonRealYes;
 }
 
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
@@ -670,6 +541,10 @@ void ebpfMonPacketEventsFree(ebpfMonPacketEvents *e)
 {
     if (!e)
         return;
+    for (ebpfMonPacketPut *p = e->late, *next; p; p = next) {
+        next = p->next;
+        free(p);
+    }
     ebpfMonLastValuesFree(e->lastValues);
     ebpfMonRealCircuitsFree(e->realCircuits);
     free(e);
@@ -761,24 +636,24 @@ static void addOuterPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, pid_
     ebpfMonGatewaysAddPut(e->gateways, &p, pv, text);
 }
 
-static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
+/* A connection to a port at which nobody expects a server yet is seen from its first data on. If the kernel knows a
+ * connection with these first numbers, it is this one. */
+static void addBegin(ebpfMonPacketEvents *e, ebpfMonWireEvent *ev)
 {
-    const ebpfMonServer *server = findServer(e, ev);
-    uint64_t at = findArrival(ev->time);
-    ebpfMonOldValue old = { .known = 0 }; /* the inside knows it for sure */
-    int isCopy, isShown;
+    if (!ebpfMonFirstIsKnown(&ev->first) && ebpfMonFirstIsKnown(&ev->begun) && e->calls.hasBegun &&
+        e->calls.hasBegun(e->calls.arg, &ev->peer, &ev->begun))
+        ev->first = ev->begun;
+}
 
-    if (isOuter(e, ev, server))
-        return;
-    isCopy = isForwarded(e, ev, server);
-    if (server->isSeen && !ev->isCall) {
-        if (e->canJoin)
-            ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
-        return;
-    }
-    isShown = isWanted(e, server) && (server->pid || !isCopy);
+/* A put that no IOC tells of. "isCopy": isForwarded. */
+static void addPacketPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebpfMonServer *server, int isCopy)
+{
+    ebpfMonOldValue old = { .known = 0 };
+    int isShown = isWanted(e, server) && (server->pid || !isCopy);
+    uint64_t at = findArrival(ev->time);
+
     if (isShown || server->pid)
-        ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid);
+        ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid, ev->seq);
     if (server->pid && !server->iocId && !ev->isCall)
         addOuterPut(e, ev, server->pid, at);
     if (isShown) {
@@ -788,6 +663,27 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     }
     if (!isCopy)
         e->calls.putElsewhere(e->calls.arg, ev, at);
+}
+
+static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
+{
+    const ebpfMonServer *server = findServer(e, ev);
+    uint64_t at = findArrival(ev->time);
+    ebpfMonOldValue old = { .known = 0 }; /* the inside knows it for sure */
+    ebpfMonWireEvent begun;
+    int isCopy;
+
+    if (isOuter(e, ev, server))
+        return;
+    isCopy = isForwarded(e, ev, server);
+    if (server->isSeen && !ev->isCall) {
+        if (e->canJoin)
+            ebpfMonPutJoinAddPacket(e->join, ev, server->iocId, server->pid, &old, at);
+        return;
+    }
+    begun = *ev;
+    addBegin(e, &begun);
+    addPacketPut(e, &begun, server, isCopy);
 }
 
 /* A server that creates channels as a client may be a gateway. */
@@ -909,11 +805,11 @@ static int askServer(ebpfMonPacketEvents *e, uint64_t now)
 }
 
 /* Frees it. */
-static void publishOne(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, uint64_t now)
+static void publishJudged(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, ebpfMonReal real, uint64_t now)
 {
-    if ((p->inside && !e->calls.isServed(e->calls.arg, p)) || !ebpfMonRealCircuitsHas(e->realCircuits, p)) {
-        e->calls.countForged(e->calls.arg);
-        ebpfMonPutJoinForgetTaken(e->join, p);
+    if (real != ebpfMonRealYes)
+        e->calls.countDropped(e->calls.arg, real);
+    if (!ebpfMonPutJoinSettleTaken(e->join, p, real == ebpfMonRealYes)) {
         free(p);
         return;
     }
@@ -922,6 +818,69 @@ static void publishOne(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, uint64_t now
     ebpfMonPacketPutsFinish(e->puts, p, ebpfMonServersFind(e->servers, &p->peer, now)->name,
                             now == UINT64_MAX || mayBeAnswered(e, p) || mayBeMissed(e, p, !p->passed && !p->replied));
     free(p);
+}
+
+/* Adds it behind the others, if there is room. They are few, because whoever sees packets can send some that are ahead
+ * of their connection. 0: there is no room. */
+static int addLate(ebpfMonPacketEvents *e, ebpfMonPacketPut *p)
+{
+    ebpfMonPacketPut **end = &e->late;
+    unsigned all = 0, same = 0;
+
+    for (; *end; end = &(*end)->next, all++)
+        same += (*end)->circuit == p->circuit;
+    if (all >= LATE_MAX || same >= LATE_OF_ONE)
+        return 0;
+    p->next = NULL;
+    *end = p;
+    return 1;
+}
+
+/* Nonzero: an earlier put of this circuit waits, so this one does, too. */
+static int isBehindLate(const ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
+{
+    const ebpfMonPacketPut *late = e->late;
+
+    while (late && late->circuit != p->circuit)
+        late = late->next;
+    return late != NULL;
+}
+
+/* A packet is seen before its socket has it. While a thread has locked the socket and does not run, the socket does not
+ * get it, nor a RST (sk_add_backlog(), net/sock.h). "since": monotonic ns when it was judged first. Frees it, or lets
+ * it wait. */
+static void publishOne(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, uint64_t since, uint64_t now)
+{
+    ebpfMonReal real = p->inside && !e->calls.isServed(e->calls.arg, p) ? ebpfMonRealNo :
+                       isBehindLate(e, p)                               ? ebpfMonRealLater :
+                                                                          ebpfMonRealCircuitsJudge(e->realCircuits, p);
+
+    if (real == ebpfMonRealLater && now != UINT64_MAX && now - since < LATE_NS) {
+        p->since = since;
+        if (addLate(e, p)) {
+            e->lateAt = e->lateAt > now ? e->lateAt : now + LATE_LOOK_NS;
+            return;
+        }
+    }
+    publishJudged(e, p, real, now);
+}
+
+static void publishLate(ebpfMonPacketEvents *e, uint64_t now)
+{
+    ebpfMonPacketPut *list = e->late, *next;
+
+    if (now < e->lateAt)
+        return;
+    e->late = NULL;
+    for (; list; list = next) {
+        next = list->next;
+        publishOne(e, list, list->since, now);
+    }
+}
+
+uint64_t ebpfMonPacketEventsGetDue(const ebpfMonPacketEvents *e)
+{
+    return e->late ? e->lateAt : UINT64_MAX;
 }
 
 static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
@@ -933,14 +892,15 @@ static void publishUnmatched(ebpfMonPacketEvents *e, uint64_t now)
     for (; list; list = next) {
         next = list->next;
         if (!ebpfMonGatewaysTake(e->gateways, list, now))
-            publishOne(e, list, now);
+            publishOne(e, list, now, now);
     }
     while ((next = ebpfMonGatewaysGive(e->gateways, now)))
-        publishOne(e, next, now);
+        publishOne(e, next, now, now);
 }
 
 void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *e, uint64_t now)
 {
+    publishLate(e, now);
     publishUnmatched(e, now);
     if (now != UINT64_MAX && askServer(e, now))
         publishUnmatched(e, now);

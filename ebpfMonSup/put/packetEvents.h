@@ -17,33 +17,9 @@
 #include "put/packetPut.h"
 #include "put/putClients.h"
 #include "put/putJoin.h"
+#include "put/realCircuits.h"
 #include "put/servers.h"
-#include "watch/connectionSockets.h"
 #include "wire/wireEvent.h"
-
-/* --- circuits of connections ---
- *
- * Which puts the sockets of this host prove. Anybody on the network can send packets that look like a connection, and
- * send packets of a real one again. Packet thread only; the kernel is asked, so no lock is held. */
-
-typedef struct ebpfMonRealCircuits ebpfMonRealCircuits;
-
-/* ebpfMonConnectionSocketsFind; a test has a function of its own. */
-typedef int (*ebpfMonFindReceived)(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
-                                   ebpfMonReceived *received);
-
-/* "find" NULL: nobody can tell, and all puts count. NULL without memory. */
-ebpfMonRealCircuits *ebpfMonRealCircuitsNew(ebpfMonFindReceived find);
-void ebpfMonRealCircuitsFree(ebpfMonRealCircuits *real); /* NULL does no harm */
-
-/* Packets of this circuit have shown a put: asks at once, because what is known of a connection that has ended may be
- * forgotten soon. */
-void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
-                             const struct ebpfMonFirst *first, pid_t pid);
-
-/* Nonzero: the server has received this put while its connection was open, or its client has sent it; and no earlier
- * circuit of this connection may have shown it. Of a put to a server on another host nobody can tell. */
-int ebpfMonRealCircuitsHas(ebpfMonRealCircuits *real, const ebpfMonPacketPut *put);
 
 /* --- puts of packets ---
  *
@@ -119,8 +95,10 @@ typedef struct {
     int (*isServed)(void *arg, const ebpfMonPacketPut *put);
     /* What sockets of this host tell of the circuit of a put (packetEvents.h). NULL: nothing, and all puts count. */
     ebpfMonFindReceived findReceived;
-    /* Counts a put that is not. */
-    void (*countForged)(void *arg);
+    /* Nonzero: a socket of this host has, or had, a connection with these first numbers. NULL: nobody can tell. */
+    int (*hasBegun)(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first);
+    /* Counts a put that they do not prove. */
+    void (*countDropped)(void *arg, ebpfMonReal real);
     /* A put to a server that is not a watched IOC. "at": monotonic ns when its packet came. */
     void (*putElsewhere)(void *arg, const ebpfMonWireEvent *event, uint64_t at);
     void *arg;
@@ -148,5 +126,7 @@ void ebpfMonPacketEventsNotePacketsLost(ebpfMonPacketEvents *events, uint64_t co
 
 /* Publishes the puts that will not be seen in an IOC any more at "now" (monotonic ns); at UINT64_MAX every one. */
 void ebpfMonPacketEventsPublish(ebpfMonPacketEvents *events, uint64_t now);
+/* When it must be called next, monotonic ns; UINT64_MAX: not because of the time. */
+uint64_t ebpfMonPacketEventsGetDue(const ebpfMonPacketEvents *events);
 
 #endif

@@ -45,7 +45,9 @@ typedef struct ebpfMonPacketPut {
                            * refused it, and … */
     uint8_t  told;        /* … none of these members tells that */
     uint8_t  inside;      /* it came when each put of its IOC was seen inside */
-    uint8_t  isPublished; /* it is published; the IOC may make it still */
+    uint8_t  isPublished; /* it is published, or … */
+    uint8_t  isTaken;     /* … it is not decided yet whether it is; the IOC may make it still. In what was taken out:
+                           * such a copy is kept */
     uint8_t  isUnread;    /* bytes still waited in the socket of its server when it was given up */
     uint8_t  replied, ok, denied;
     double   number;

@@ -170,6 +170,7 @@ static ebpfMonPacketPut *takeOut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut
         return p;
     }
     memcpy(copy, p, sizeof(*copy) + p->have);
+    copy->isTaken = p->isTaken = 1;
     ebpfMonJoinCircuitsSetPublished(circuits, p);
     p->since = look->now;
     isForgotten(p, look);
@@ -651,7 +652,7 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
     if (match.put && !match.put->isPublished && !last && awaitsReply(match.put, put)) {
         result = ebpfMonPutJoinReply;
     } else if (match.put) {
-        result = match.put->isPublished ? ebpfMonPutJoinPublished : ebpfMonPutJoinFound;
+        result = match.put->isPublished && !match.put->isTaken ? ebpfMonPutJoinPublished : ebpfMonPutJoinFound;
         joinMatch(join, &match, key, put);
     } else if (match.isPast) {
         ebpfMonJoinCircuitSetServed(match.circuit, key->seq);
@@ -847,22 +848,28 @@ static int isTaken(const ebpfMonPacketPut *p, const void *arg)
 {
     const ebpfMonPacketPut *taken = arg;
 
-    return p->isPublished && p->id == taken->id && p->circuit == taken->circuit && p->at == taken->at;
+    return p->isTaken && p->id == taken->id && p->circuit == taken->circuit && p->at == taken->at;
 }
 
-void ebpfMonPutJoinForgetTaken(ebpfMonPutJoin *join, const ebpfMonPacketPut *taken)
+int ebpfMonPutJoinSettleTaken(ebpfMonPutJoin *join, const ebpfMonPacketPut *taken, int isReal)
 {
     ebpfMonPacketPut *p;
     ebpfMonJoinCircuit *c;
 
+    if (!taken->isTaken)
+        return isReal;
     epicsMutexMustLock(join->lock);
     c = ebpfMonJoinCircuitsFind(&join->circuits, &taken->peer);
     p = c ? ebpfMonJoinCircuitsFindSeq(&join->circuits, c, taken->seq, isTaken, taken) : NULL;
-    if (p) {
+    if (p && isReal) {
+        p->isTaken = 0;
+    } else if (p) {
         ebpfMonJoinCircuitsRemovePut(&join->circuits, p);
         free(p);
+        p = NULL;
     }
     epicsMutexUnlock(join->lock);
+    return p != NULL;
 }
 
 int ebpfMonPutJoinGetAsked(ebpfMonPutJoin *join, uint64_t now, struct ebpfMonPeer *peer, uint32_t *iocId)

@@ -80,9 +80,9 @@ void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *p
  * that it was sent: its reply, or that its circuit was followed from its beginning, or was found to agree with the
  * IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
-/* One of them is not published, because nobody has made it: a put that the IOC makes with this number is another
- * one. */
-void ebpfMonPutJoinForgetTaken(ebpfMonPutJoin *join, const ebpfMonPacketPut *taken);
+/* One of them is published now ("isReal"), or not, because nobody has made it: then a put that the IOC makes with this
+ * number is another one. 0: it must not be published, because the IOC has made its own put meanwhile. */
+int ebpfMonPutJoinSettleTaken(ebpfMonPutJoin *join, const ebpfMonPacketPut *taken, int isReal);
 
 /* A circuit whose server must have read all that came before a put of it can be called lost. 0: there is none, or
  * it was asked a moment ago. The caller asks, and tells the answer: SetRead; "at": monotonic ns before it asked. */

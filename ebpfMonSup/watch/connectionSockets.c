@@ -6,17 +6,6 @@
 
 #define WINDOW_MAX (1u << 31) /* half of all sequence numbers: what is further away is ahead */
 
-static int isKnown(const struct ebpfMonFirst *first)
-{
-    return first->seq[0] || first->seq[1];
-}
-
-/* Not known is no contradiction. */
-static int mayBeSame(const struct ebpfMonFirst *a, const struct ebpfMonFirst *b)
-{
-    return !isKnown(a) || !isKnown(b) || ebpfMonFirstIsSame(a, b);
-}
-
 static void setUpTo(ebpfMonReceived *received, uint32_t upTo, uint64_t bytes)
 {
     received->hasUpTo = 1;
@@ -27,7 +16,7 @@ static void setUpTo(ebpfMonReceived *received, uint32_t upTo, uint64_t bytes)
 /* How much has come is not known of a connection that is older than the monitor: any of the last 2^31 bytes. */
 static void setEnd(ebpfMonReceived *received, uint32_t upTo, uint64_t endedAt)
 {
-    setUpTo(received, upTo, isKnown(&received->first) ? upTo - received->first.seq[0] : WINDOW_MAX);
+    setUpTo(received, upTo, ebpfMonFirstIsKnown(&received->first) ? upTo - received->first.seq[0] : WINDOW_MAX);
     received->endedAt = endedAt;
 }
 
@@ -36,7 +25,7 @@ static int findEnded(const struct ebpfMonPeer *inside, const struct ebpfMonFirst
 {
     struct ebpfMonServed served;
 
-    if (!ebpfMonKernelWasServed(inside, &served) || !mayBeSame(&served.first, first))
+    if (!ebpfMonKernelWasServed(inside, first, &served))
         return 0;
     received->first = served.first;
     setEnd(received, served.upTo, served.endedAt);
@@ -50,14 +39,14 @@ static int findNoted(const struct ebpfMonPeer *peer, const struct ebpfMonPeer *i
 {
     struct ebpfMonOwned own = { .ended = 0 };
     int isAccepted = ebpfMonKernelIsAccepted(inside, &received->first);
-    int isOwned = !isAccepted && ebpfMonKernelGetOwned(peer, isKnown(first) ? first : NULL, &own);
-    int isOther = isAccepted ? !mayBeSame(&received->first, first) : isOwned && !mayBeSame(&own.first, first);
+    int isOwned = !isAccepted && ebpfMonKernelGetOwned(peer, ebpfMonFirstIsKnown(first) ? first : NULL, &own);
+    int isOther = isAccepted ? !ebpfMonFirstMayBeSame(&received->first, first) :
+                  !isOwned && ebpfMonKernelGetOwned(peer, NULL, &own);
 
     if (isAccepted && !isOther)
         return 1;
-    isOwned &= !isOther;
     received->first = (struct ebpfMonFirst){ .seq = { 0 } };
-    if (findEnded(inside, isOwned && isKnown(&own.first) ? &own.first : first, received))
+    if (findEnded(inside, isOwned && ebpfMonFirstIsKnown(&own.first) ? &own.first : first, received))
         return 1;
     if (!isOwned)
         return isOther && !own.endedAt ? -1 : 0;
@@ -77,7 +66,7 @@ static int hasSocket(const struct ebpfMonPeer *peer, pid_t pid, uint64_t *bytes)
  * translated. */
 static int isOlder(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
 {
-    return !isKnown(first) || ebpfMonIsLoopback(peer->addr, peer->addr6) || ebpfMonKernelMayMissAccepted();
+    return !ebpfMonFirstIsKnown(first) || ebpfMonIsLoopback(peer->addr, peer->addr6) || ebpfMonKernelMayMissAccepted();
 }
 
 int ebpfMonConnectionSocketsFind(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
@@ -96,9 +85,9 @@ int ebpfMonConnectionSocketsFind(const struct ebpfMonPeer *peer, const struct eb
         return noted > 0;
     if (!noted && !isOlder(peer, first))
         return 0;
-    if (!isKnown(&received->first))
+    if (!ebpfMonFirstIsKnown(&received->first))
         received->first = *first;
-    if (isKnown(&received->first))
+    if (ebpfMonFirstIsKnown(&received->first))
         setUpTo(received, received->first.seq[0] + (uint32_t)bytes, bytes);
     return 1;
 }

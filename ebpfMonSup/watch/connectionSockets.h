@@ -12,6 +12,17 @@
 
 #include "ebpfMonEvent.h"
 
+static inline int ebpfMonFirstIsKnown(const struct ebpfMonFirst *first)
+{
+    return first->seq[0] || first->seq[1];
+}
+
+/* Not known is no contradiction. */
+static inline int ebpfMonFirstMayBeSame(const struct ebpfMonFirst *a, const struct ebpfMonFirst *b)
+{
+    return !ebpfMonFirstIsKnown(a) || !ebpfMonFirstIsKnown(b) || ebpfMonFirstIsSame(a, b);
+}
+
 typedef struct {
     struct ebpfMonFirst first; /* as the sockets say; zeros: not known */
     int      hasUpTo;   /* the next two members are valid; else nobody tells how much was received */

@@ -364,6 +364,13 @@ static struct ebpfMonFirst getFirst(const ebpfMonCircuit *c)
     return (struct ebpfMonFirst){ { c->stream[!c->server].isn + 1, c->stream[c->server].isn + 1 } };
 }
 
+static struct ebpfMonFirst getBegun(const ebpfMonCircuit *c)
+{
+    if (c->server < 0 || !c->stream[0].begun || !c->stream[1].begun)
+        return (struct ebpfMonFirst){ .seq = { 0 } };
+    return (struct ebpfMonFirst){ { c->stream[!c->server].begun, c->stream[c->server].begun } };
+}
+
 int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int server, uint64_t time)
 {
     ebpfMonWire *w = c->wire;
@@ -520,6 +527,7 @@ void ebpfMonCircuitEmit(ebpfMonCircuit *c, ebpfMonWireEvent *e)
     }
     e->peer = peer;
     e->first = getFirst(c);
+    e->begun = getBegun(c);
     e->circuit = c->number;
     e->stretch = c->server < 0 ? 0 : c->assembly[e->fromServer ? c->server : !c->server].stretch;
     e->protocol = c->protocol->id;

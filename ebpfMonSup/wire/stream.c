@@ -368,7 +368,7 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
         return;
     if (!s->started) {
         s->started = 1;
-        s->next = seq;
+        s->next = s->begun = seq;
         s->sureFrom = time + WAIT_NS;
     }
     ahead = getDistance(seq, s->next);

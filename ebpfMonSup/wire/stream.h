@@ -103,6 +103,7 @@ typedef struct {
     int      started;
     uint64_t sureFrom;  /* from this time on we get all its packets; 0: its SYN was seen */
     uint32_t next;      /* sequence number of the next byte */
+    uint32_t begun;     /* … of the first one that was seen */
     ebpfMonChunk *head, *tail; /* segments that wait, in order, without overlap */
     size_t   pending;   /* bytes that these segments take */
     unsigned chunks;

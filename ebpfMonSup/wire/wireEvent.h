@@ -52,6 +52,7 @@ typedef struct ebpfMonWireEvent {
     uint64_t time;          /* ns since 1970; of the packet that completed the message */
     struct ebpfMonPeer peer;
     struct ebpfMonFirst first; /* of its connection; zeros: its begin was not seen */
+    struct ebpfMonFirst begun; /* the first numbers that were seen in it, perhaps its first ones; zeros: none */
     uint64_t circuit;       /* number of the connection, which is never used again; 0: UDP */
     uint32_t seq;           /* TCP sequence number of the message's first byte */
     uint32_t end;           /* TCP sequence number after its last byte */

@@ -22,6 +22,14 @@ def answer(command, dtype, count, cid, extra):
 
 
 def serve(client):
+    try:
+        answer_all(client)
+    except ConnectionError:  # the client has reset it
+        pass
+    client.close()
+
+
+def answer_all(client):
     client.sendall(rawca.message(rawca.VERSION, count=rawca.MINOR))
     data = b""
     while more := client.recv(65536):
@@ -30,11 +38,11 @@ def serve(client):
             command, size, *rest = HEAD.unpack(data[:HEAD.size])
             data = data[HEAD.size + size:]
             client.sendall(answer(command, *rest))
-    client.close()
 
 
 def main(address, port):
     with socket.create_server((address, int(port))) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_FASTOPEN, 16)
         print("listens", flush=True)
         while True:
             threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()

@@ -126,6 +126,7 @@ static inline unsigned freeUnmatched(ebpfMonPacketPut *list)
         next = list->next;
         lastPassed = list->passed;
         lastClosed = list->closed;
+        ebpfMonPutJoinSettleTaken(join, list, 1);
         free(list);
     }
     return n;

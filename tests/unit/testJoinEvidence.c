@@ -229,6 +229,38 @@ static void testOrder(void)
     endStamps();
 }
 
+/* Takes out the one put, which came before the probes. */
+static ebpfMonPacketPut *takeOne(struct ebpfMonPeer a, uint32_t seq)
+{
+    addMessage(a, seq, seq + 24, "X", ebpfMonWireCa, 0, ioc->iocId);
+    now += 60 * MS;
+    ebpfMonPutJoinSetEventsRead(join, now);
+    return ebpfMonPutJoinTakeUnmatched(join, now);
+}
+
+/* Between taking a put out and deciding whether it is real, the IOC may make its own put of this message. */
+static void testTaken(void)
+{
+    struct ebpfMonPeer a = makeCircuit(195);
+    ebpfMonPacketPut *taken;
+
+    testDiag("The IOC makes a put while it is judged");
+    useStamps(UINT64_MAX);
+    taken = takeOne(a, 100);
+    testOk(taken && match(a, 100, "X", 0) == ebpfMonPutJoinFound, "the IOC's own one is published");
+    testOk(taken && !ebpfMonPutJoinSettleTaken(join, taken, 1), "… so that of the packet is not");
+    free(taken);
+    taken = takeOne(a, 200);
+    testOk(taken && ebpfMonPutJoinSettleTaken(join, taken, 1) && match(a, 200, "X", 0) == ebpfMonPutJoinPublished,
+           "decided before: that of the packet is");
+    free(taken);
+    taken = takeOne(a, 300);
+    testOk(taken && !ebpfMonPutJoinSettleTaken(join, taken, 0) && match(a, 300, "X", 1) == ebpfMonPutJoinWait,
+           "it was forged: the IOC's own one is published alone");
+    free(taken);
+    endStamps();
+}
+
 /* What is kept of published puts is bounded. */
 static void testToldBounds(void)
 {
@@ -263,6 +295,7 @@ static void testStamps(void)
     testAttach(ebpfMonWirePva, 1);
     testFoundLate();
     testOrder();
+    testTaken();
     testToldBounds();
     ebpfMonPutJoinFree(joinOfTargets);
     ebpfMonTargetsRemove(targets, ioc);
@@ -292,7 +325,7 @@ MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(79);
+    testPlan(83);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();

@@ -69,9 +69,18 @@ static int isServed(void *arg, const ebpfMonPacketPut *p)
     return served;
 }
 
-static void countForged(void *arg)
+static void countDropped(void *arg, ebpfMonReal real)
 {
-    forged++;
+    forged += real != ebpfMonRealPerhaps;
+}
+
+static ebpfMonReceived received; /* what every socket has received; at first, nobody can tell how much */
+
+static int findReceived(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, pid_t pid,
+                        ebpfMonReceived *found)
+{
+    *found = received;
+    return 1;
 }
 
 static int readName(pid_t pid, char *buf, size_t size)
@@ -122,7 +131,7 @@ static const ebpfMonServerReaders readers = {
 };
 static const ebpfMonPacketEventCalls calls = {
     .getFilter = getFilter, .countLost = countLost, .findClient = findClient,
-    .isServed = isServed, .countForged = countForged, .putElsewhere = onElsewhere,
+    .isServed = isServed, .findReceived = findReceived, .countDropped = countDropped, .putElsewhere = onElsewhere,
 };
 
 /* Starts again: no put waits, no value is known, nothing was lost. */
@@ -314,6 +323,29 @@ static void testForgedBefore(void)
     served = 1;
 }
 
+/* A thread of the server has locked the socket and stands still, so the kernel has not given it the bytes. */
+static void testLate(void)
+{
+    testDiag("A put that its socket has not received yet");
+    renew(1);
+    forged = 0;
+    received = (ebpfMonReceived){ .hasUpTo = 1, .upTo = 100, .window = 100 };
+    addPut(OTHER_PORT, 1, 7);
+    addPut(OTHER_PORT, 2, 8);
+    testOk(publishAfter(60) == 0 && forged == 0, "it waits");
+    testOk(ebpfMonPacketEventsGetDue(events) < ebpfMonClockMonotonic() + EBPFMON_SECOND_NS, "… not for long");
+    received.upTo = received.window = 300;
+    testOk(publishAfter(600) == 2 && forged == 0 && strcmp(last.val, "8") == 0, "received: both are published");
+    testOk1(ebpfMonPacketEventsGetDue(events) == UINT64_MAX);
+    addPut(OTHER_PORT, 3, 9);
+    testOk(publishAfter(60) == 0 && publishAfter(700) == 0 && forged == 0, "the next one waits");
+    testOk(publishAfter(3000) == 0 && forged == 1, "… in vain");
+    for (unsigned i = 0; i < 1000; i++)
+        addPut(OTHER_PORT, 4 + i, 9);
+    testOk(publishAfter(60) == 0 && forged > 900 && forged < 1001, "not all of many wait: %u do not", forged - 1);
+    received = (ebpfMonReceived){ .hasUpTo = 0 };
+}
+
 static void testUnread(void)
 {
     testDiag("What the IOC has not read yet");
@@ -479,7 +511,7 @@ MAIN(testPacketEvents)
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(56);
+    testPlan(63);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
@@ -493,6 +525,7 @@ MAIN(testPacketEvents)
     testOldValues();
     testWatched();
     testForgedBefore();
+    testLate();
     testUnread();
     testStamp();
     testLost();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put/packetEvents.h: which puts the sockets of this host prove. */
+/* put/realCircuits.h: which puts the sockets of this host prove. */
 #include <unistd.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "put/packetEvents.h"
+#include "put/realCircuits.h"
 
 #define FIRST 0xffffffc0u /* sequence numbers wrap after 64 bytes */
 
@@ -35,7 +35,7 @@ static int has(ebpfMonRealCircuits *real, uint16_t port, uint64_t circuit, uint3
                                    .first = { { first, !!first } }, .seq = seq, .end = seq + 10, .pid = getpid(),
                                    .at = 50000000 };
 
-    return ebpfMonRealCircuitsHas(real, &put);
+    return ebpfMonRealCircuitsJudge(real, &put) == ebpfMonRealYes;
 }
 
 static void note(ebpfMonRealCircuits *real, uint16_t port, uint64_t circuit, uint32_t seq)
@@ -43,7 +43,7 @@ static void note(ebpfMonRealCircuits *real, uint16_t port, uint64_t circuit, uin
     const struct ebpfMonPeer peer = { .addr = 1, .port = port };
     const struct ebpfMonFirst first = { { seq, !!seq } };
 
-    ebpfMonRealCircuitsNote(real, circuit, &peer, &first, getpid());
+    ebpfMonRealCircuitsNote(real, circuit, &peer, &first, getpid(), seq);
 }
 
 static void testOpen(ebpfMonRealCircuits *real)
@@ -77,6 +77,21 @@ static void testEnded(ebpfMonRealCircuits *real)
     testOk(has(real, 3, 3, FIRST, FIRST + 50), "it was not");
 }
 
+/* A client has sent a RST before its last bytes were acknowledged, and the server's socket has not got that yet. */
+static void testReset(ebpfMonRealCircuits *real)
+{
+    ebpfMonPacketPut put = { .peer = { .addr = 1, .port = 8 }, .circuit = 40, .first = { { 500, 1 } }, .seq = 590,
+                             .end = 610, .pid = getpid(), .at = 50000000 };
+
+    setReceived(500, 100, 60000000);
+    testOk(ebpfMonRealCircuitsJudge(real, &put) == ebpfMonRealLater, "its client was not told of the last bytes");
+    setReceived(500, 110, 60000000);
+    testOk(ebpfMonRealCircuitsJudge(real, &put) == ebpfMonRealYes, "the server does");
+    put.at = 70000000;
+    put.end = 611;
+    testOk(ebpfMonRealCircuitsJudge(real, &put) == ebpfMonRealNo, "a packet behind the end");
+}
+
 static void testAgain(ebpfMonRealCircuits *real)
 {
     setReceived(FIRST, 100, 0);
@@ -90,6 +105,27 @@ static void testAgain(ebpfMonRealCircuits *real)
     setReceived(5000, 30, 0);
     note(real, 4, 12, 5000);
     testOk(has(real, 4, 12, 5000, 5010), "another connection from the same port");
+}
+
+/* A port is used again before the puts of the first connection are judged. The kernel tells of each by its numbers;
+ * without them, of the last one. */
+static void testReused(ebpfMonRealCircuits *real)
+{
+    const ebpfMonPacketPut unseen = { .peer = { .addr = 1, .port = 7 }, .circuit = 30, .seq = 1000, .end = 1010,
+                                      .pid = getpid(), .at = 50000000 };
+
+    setReceived(9000, 100, 0);
+    testOk(ebpfMonRealCircuitsJudge(real, &unseen) == ebpfMonRealPerhaps,
+           "a connection whose begin was not seen, before the one that the kernel knows");
+    testOk(has(real, 7, 31, 9000, 9020), "… and it takes nothing from that one");
+    setReceived(2000, 50, 60000000);
+    note(real, 6, 21, 2000);
+    setReceived(9000, 100, 0);
+    note(real, 6, 22, 9000);
+    asked = 0;
+    testOk(has(real, 6, 21, 2000, 2010) && has(real, 6, 22, 9000, 9010) && has(real, 6, 21, 2000, 2040) && asked == 0,
+           "two connections with the same ends, by turns");
+    testOk(!has(real, 6, 21, 2000, 2041), "more than the first one has received");
 }
 
 /* Forged connections do not displace what is known of a real one. */
@@ -109,12 +145,14 @@ MAIN(testRealCircuits)
     ebpfMonRealCircuits *real = ebpfMonRealCircuitsNew(find), *blind = ebpfMonRealCircuitsNew(NULL);
     const ebpfMonPacketPut elsewhere = { .circuit = 3 };
 
-    testPlan(19);
+    testPlan(26);
     testOpen(real);
     testEnded(real);
+    testReset(real);
     testAgain(real);
+    testReused(real);
     testFlood(real);
-    testOk(has(blind, 1, 1, 1, 1) && ebpfMonRealCircuitsHas(real, &elsewhere), "nobody can tell");
+    testOk(has(blind, 1, 1, 1, 1) && ebpfMonRealCircuitsJudge(real, &elsewhere) == ebpfMonRealYes, "nobody can tell");
     ebpfMonRealCircuitsFree(real);
     ebpfMonRealCircuitsFree(blind);
     return testDone();

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Clients that end with a RST and come again from the same port at once, also as another user, and clients with TCP_FASTOPEN: each put
+is shown, by its own client."""
+import os
+import pwd
+import signal
+import socket
+import struct
+import sys
+
+import pytest
+from tests.harness import db, loopback, paths, rawca
+from tests.harness.ioc import OURS
+from tests.harness.process import Process
+from tests.harness.putlog import PutLog
+from tests.harness.wait import until
+
+USERS = [p for p in pwd.getpwall() if 0 < p.pw_uid < 50][:2]
+CONNECTIONS = 20
+FAST_OPEN = "/proc/sys/net/ipv4/tcp_fastopen"  # here for IPv6, too (ip-sysctl.rst)
+WITHOUT_COOKIES = 0x207
+
+# Comes from a port, says "connected", puts each line of its stdin without waiting for an answer, and ends with a RST.
+CLIENT = """
+import socket, struct, sys
+from tests.harness import rawca
+s = socket.socket()
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+s.bind(("127.0.0.1", int(sys.argv[2])))
+s.connect(("127.0.0.1", int(sys.argv[1])))
+print("connected", flush=True)
+client = rawca.RawCa(connection=s)
+sid = client.sid(sys.argv[3])
+print("ready", flush=True)
+for line in sys.stdin:
+    client.send(rawca.write(sid, rawca.DOUBLE, [float(line)], notify=True, ioid=1))
+    print("sent", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    return PutLog(tmp_path_factory.mktemp("logs") / "puts.json")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def monitor(log, module_monitor):
+    return module_monitor(before=[log.command()]).start()
+
+
+@pytest.fixture(params=["", "fast"])
+def server(request):
+    """A server that is no IOC: port, and how its clients connect."""
+    port, before = loopback.take_port(), None
+    argv = [sys.executable, "-u", "-m", "tests.programs.raw_server", "127.0.0.1", str(port)]
+    if request.param:
+        with open(FAST_OPEN, encoding="ascii") as f:
+            before = f.read()
+        with open(FAST_OPEN, "w", encoding="ascii") as f:
+            f.write(str(WITHOUT_COOKIES))
+    process = Process(argv, {**os.environ, "IOC": OURS.replace("*", f"reused{request.param}")}, cwd=paths.TOP)
+    process.wait_line("listens")
+    yield port, request.param, process
+    process.kill()
+    if before:
+        with open(FAST_OPEN, "w", encoding="ascii") as f:
+            f.write(before)
+    loopback.give_port(port)
+
+
+def connect(port, own, how):
+    s = socket.socket()
+    s.settimeout(20)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    s.bind(("127.0.0.1", own))
+    if how == "fast":
+        s.sendto(rawca.message(rawca.VERSION, count=rawca.MINOR), socket.MSG_FASTOPEN, ("127.0.0.1", port))
+    else:
+        s.connect(("127.0.0.1", port))
+    return rawca.RawCa(connection=s)
+
+
+def test_one_port_again_and_again(log, monitor, server):
+    """At a server that is no IOC. The first client makes the server known."""
+    port, how, _ = server
+    pv, own, made = f"S{os.getpid()}:AGAIN{how}", loopback.take_port(), CONNECTIONS * 3
+    client = rawca.RawCa(port)
+    client.put(pv, rawca.DOUBLE, [0.0], notify=True)
+    until(lambda: log.of(pv), 20, log.all)
+    client.close()
+    for value in range(1, made, 3):
+        client = connect(port, own, how)
+        for i in range(3):
+            assert client.put(pv, rawca.DOUBLE, [float(value + i)], notify=True) == 1
+        client.close()
+    until(lambda: len(log.of(pv)) > made, 20, lambda: f"{len(log.of(pv))} of {made + 1}: {monitor.losses()}")
+    assert sorted(float(o["value"]) for o in log.of(pv)) == list(range(made + 1))
+    assert {o.get("pid") for o in log.of(pv)} == {str(os.getpid())}
+    loopback.give_port(own)
+
+
+@pytest.mark.parametrize("kind", ["other", "ioc"])
+def test_two_users_of_one_port(request, new_ioc, log, monitor, kind):
+    """The server stands still, and reads the put of the first one when the second one has its port."""
+    if kind == "ioc":
+        ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
+        monitor.wait_ioc(ioc)
+        port, pv, process = ioc.port, ioc.prefix + "AO", ioc.process
+    else:
+        port, pv = loopback.take_port(), f"S{os.getpid()}:TWO"
+        argv = [sys.executable, "-u", "-m", "tests.programs.raw_server", "127.0.0.1", str(port)]
+        process = Process(argv, {**os.environ, "IOC": OURS.replace("*", "two")}, cwd=paths.TOP)
+        request.addfinalizer(process.kill)
+        process.wait_line("listens")
+    own = loopback.take_port()
+
+    def start(user):
+        return Process(["setpriv", "--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups", sys.executable, "-u", "-c",
+                        CLIENT, str(port), str(own), pv], {**os.environ, "PYTHONPATH": str(paths.TOP)})
+
+    clients = [start(USERS[0])]
+    clients[0].wait_line("ready")
+    process.signal(signal.SIGSTOP)
+    try:
+        clients[0].send("1")
+        clients[0].wait_line("sent")
+        clients[0].end_input()
+        clients[0].wait(20)
+        clients.append(start(USERS[1]))
+        clients[1].wait_line("connected")
+    finally:
+        process.signal(signal.SIGCONT)
+    clients[1].wait_line("ready")
+    clients[1].send("2")
+    until(lambda: len(log.of(pv)) == 2, 20, lambda: f"{log.of(pv)}, {monitor.losses()}")
+    clients[1].end_input()
+    seen = {float(o["value"]): (o.get("real_user"), o.get("pid")) for o in log.of(pv)}
+    assert seen == {i + 1.0: (USERS[i].pw_name, str(c.pid)) for i, c in enumerate(clients)}, log.of(pv)
+    loopback.give_port(own)
