@@ -83,6 +83,7 @@ typedef struct {
     const ebpfMonModuleMetricRow *row;
     unsigned bars;         /* of the histogram of each row; 0: it has none */
     const double *barMost; /* the greatest value that comes into each bar; the last bar has no limit */
+    int isGauge;           /* nonzero: nothing is counted; each row has one value now, "max": epics.KIND.NAME */
 } ebpfMonModuleMetric;
 
 typedef void (*ebpfMonModuleTakeMetric)(void *to, const ebpfMonModuleMetric *metric);

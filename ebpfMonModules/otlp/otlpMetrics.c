@@ -265,7 +265,7 @@ static int beginPart(ebpfMonOtlpItems *m, const ebpfMonModuleMetric *q, const ch
 {
     char name[120];
 
-    snprintf(name, sizeof(name), "epics.%s.%s.%s", q->kind, q->name, part);
+    snprintf(name, sizeof(name), "epics.%s.%s%s%s", q->kind, q->name, part[0] ? "." : "", part);
     return beginOtlpItem(m, name, unit, description);
 }
 
@@ -382,6 +382,10 @@ static void addModuleMetric(void *to, const ebpfMonModuleMetric *metric)
     double factor;
     const char *unit = findUnit(q.unit, &factor);
 
+    if (q.isGauge && q.rows) /* as many as its module gives */
+        addGaugesOfRows(m, &q, "", unit, q.title, offsetof(ebpfMonModuleMetricRow, max), factor);
+    if (q.isGauge)
+        return;
     if (q.rows > EBPFMON_OTLP_MODULE_ROWS - m->moduleRows)
         q.rows = EBPFMON_OTLP_MODULE_ROWS - m->moduleRows;
     if (!q.rows)

@@ -39,6 +39,7 @@ typedef struct {
     int      hasPeer;       /* the same of the client's own socket, if it is in the same network namespace: "unread" */
     uint32_t unread;        /* bytes that came and that the client has not read */
     uint64_t toldSince;     /* IOC_EVENTS tells that it is stalled since then; 0: it does not */
+    unsigned sum;           /* subscriptions.c's own */
     /* flowIoc.c's own */
     uint64_t at;            /* its struct client */
     uint64_t taken, eaten;  /* what grows when an update is taken from its queues, and when the client reads … */

@@ -56,9 +56,77 @@ static ebpfMonPv pvs[] = {
     {"SUBSCRIPTION_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
 };
 
+/* --- metrics ----------------------------------------------------------------------------------------------------- */
+
+#define WORST 10 /* subscriptions by name */
+
+static void giveSums(const ebpfMonSubscriptionValues *v, ebpfMonModuleTakeMetric take, void *to)
+{
+#define SUM(member) offsetof(ebpfMonSubscriptionSum, member)
+    static const struct {
+        const char *name, *unit, *title;
+        size_t offset;
+    } gauges[] = {
+        { "count", "{subscription}", "Subscriptions to an IOC or another server", SUM(subscriptions) },
+        { "clients", "{client}", "Its clients", SUM(clients) },
+        { "stalled", "{client}", "Clients that do not take what waits for them", SUM(stalled) },
+        { "waiting", "{update}", "Updates that wait in the IOC", SUM(waiting) },
+        { "merged", "{update}/s", "Updates that clients do not get", SUM(mergedRate) },
+        { "unsent", "B", "Bytes that are not sent yet", SUM(unsent) },
+    };
+    ebpfMonModuleMetricRow row[NELEMENTS(v->sum)];
+
+    for (unsigned i = 0; i < NELEMENTS(gauges); i++) {
+        const ebpfMonModuleMetric metric = {
+            .kind = "subscription", .name = gauges[i].name, .title = gauges[i].title, .unit = gauges[i].unit,
+            .keyName = { "ioc", "kind" }, .keys = 2, .rows = v->sums, .row = row, .isGauge = 1,
+        };
+
+        for (unsigned k = 0; k < v->sums; k++) {
+            row[k] = (ebpfMonModuleMetricRow){ .key = { v->sum[k].ioc, v->sum[k].kind } };
+            memcpy(&row[k].max, (const char *)&v->sum[k] + gauges[i].offset, sizeof(row[k].max));
+        }
+        take(to, &metric);
+    }
+}
+
+static void giveWorst(const ebpfMonSubscriptionValues *v, ebpfMonModuleTakeMetric take, void *to)
+{
+    ebpfMonModuleMetricRow row[WORST];
+    ebpfMonModuleMetric metric = {
+        .kind = "subscription", .name = "worst.waiting", .title = "The same of the worst subscriptions",
+        .unit = "{update}", .keyName = { "ioc", "put", "client" }, .keys = 3, .rows = v->ill < WORST ? v->ill : WORST,
+        .row = row, .isGauge = 1,
+    };
+
+    for (unsigned k = 0; k < metric.rows; k++)
+        row[k] = (ebpfMonModuleMetricRow){ .key = { v->row[k].ioc, v->row[k].pv, v->row[k].client },
+                                           .max = v->row[k].waiting };
+    take(to, &metric);
+    metric.name = "worst.unsent";
+    metric.unit = "B";
+    for (unsigned k = 0; k < metric.rows; k++)
+        row[k].max = (double)v->row[k].unsent;
+    take(to, &metric);
+}
+
+static void giveMetrics(void *arg, ebpfMonModuleTakeMetric take, void *to)
+{
+    ebpfMonSubscriptionValues *v = malloc(sizeof(*v));
+
+    if (!v)
+        return;
+    ebpfMonModuleLock();
+    *v = *ebpfMonSubscriptionsGetValues(subs);
+    ebpfMonModuleUnlock();
+    giveSums(v, take, to);
+    giveWorst(v, take, to);
+    free(v);
+}
+
 static ebpfMonModule module = {
     .name = "subscriptions", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonSubscriptionsBegin,
-    .stop = ebpfMonSubscriptionsStop, .put = ebpfMonSubscriptionsAddPut,
+    .stop = ebpfMonSubscriptionsStop, .put = ebpfMonSubscriptionsAddPut, .metrics = giveMetrics,
 };
 
 /* "PV client": the client is what follows the first blank. */

@@ -26,6 +26,7 @@
 #define TOLD_NS     (5 * EBPFMON_SECOND_NS)  /* a client that is stalled for so long is an event */
 #define TOLD_MAX    5    /* such lines of one look */
 #define IOCS_MAX    256
+#define OTHERS      "others"
 #define LOOK_SECONDS 1.0 /* each of LOOK_TRIES waits so long, with a sign of progress in between */
 #define LOOK_TRIES  5
 #define QUESTION    200
@@ -322,10 +323,33 @@ static int comparePlaces(const void *left, const void *right)
     return l->sub < r->sub ? -1 : l->sub > r->sub;
 }
 
-static void sumClient(ebpfMonSubscriptionValues *v, const ebpfMonFlowClient *c, uint64_t now)
+/* The sum to which this kind of clients of a server belongs. */
+static unsigned findSum(ebpfMonSubscriptionValues *v, const char *ioc, const char *kind)
 {
-    double since = (double)(now - c->since) / 1e9;
+    for (unsigned i = 0; i < v->sums; i++)
+        if (strcmp(v->sum[i].kind, kind) == 0 && strcmp(v->sum[i].ioc, ioc) == 0)
+            return i;
+    if (v->sums >= EBPFMON_SUBSCRIPTION_SUMS && strcmp(ioc, OTHERS) != 0)
+        return findSum(v, OTHERS, kind);
+    snprintf(v->sum[v->sums].ioc, sizeof(v->sum[0].ioc), "%s", ioc);
+    v->sum[v->sums].kind = kind;
+    return v->sums++;
+}
 
+static void sumClient(ebpfMonSubscriptions *d, const char *server, ebpfMonFlowClient *c, uint64_t now)
+{
+    ebpfMonSubscriptionValues *v = &d->values;
+    double since = (double)(now - c->since) / 1e9;
+    ebpfMonSubscriptionSum *sum;
+    int isIoc = 0;
+
+    for (unsigned i = 0; c->pid && i < d->iocs; i++)
+        isIoc |= d->ioc[i].pid == c->pid;
+    c->sum = findSum(v, server, isIoc ? "IOC" : c->isPva ? "PVA" : "CA");
+    sum = &v->sum[c->sum];
+    sum->clients++;
+    sum->stalled += ebpfMonFlowIsStalled(c) != 0;
+    sum->unsent += (double)c->inBuffer + (c->hasTcp ? c->tcp.notSent : 0);
     v->stalled += ebpfMonFlowIsStalled(c) != 0;
     if (ebpfMonFlowIsStalled(c) && since > v->silence)
         v->silence = floor(since);
@@ -335,6 +359,7 @@ static void sumClient(ebpfMonSubscriptionValues *v, const ebpfMonFlowClient *c, 
 static void sumOthers(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc)
 {
     const ebpfMonEventLists *lists = ioc->others.lists;
+    ebpfMonSubscriptionSum *sum;
 
     for (size_t i = 0; lists && i < lists->subs; i++) {
         const ebpfMonEventSubscription *s = &lists->sub[i];
@@ -345,13 +370,17 @@ static void sumOthers(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc)
         if (s->isGone || (owner != ebpfMonFlowQsrv1 && owner != ebpfMonFlowQsrv2) || !(s->mask & (DBE_VALUE | DBE_LOG)))
             continue;
         d->values.mergedRate += ioc->others.mergedRate[i];
+        sum = &d->values.sum[findSum(&d->values, ioc->name, "PVA")];
+        sum->mergedRate += ioc->others.mergedRate[i];
+        sum->waiting += s->waiting;
+        sum->subscriptions += !monitors;
         if (!monitors || (owner == ebpfMonFlowQsrv2 && monitors > 1 && (s->waiting || s->merged)))
             placeRow(d, &(rowPlace){ badness, ioc, i, NULL, 1 });
         d->values.subscriptions += !monitors;
     }
 }
 
-static void sumIoc(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, uint64_t now)
+static void sumIoc(ebpfMonSubscriptions *d, ebpfMonFlowIoc *ioc, uint64_t now)
 {
     ebpfMonSubscriptionValues *v = &d->values;
 
@@ -361,7 +390,7 @@ static void sumIoc(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, uint64_t 
     v->clients += ioc->clients;
     v->subscriptions += (unsigned)ioc->ca.lists->subs;
     for (unsigned i = 0; i < ioc->clients; i++)
-        sumClient(v, &ioc->client[i], now);
+        sumClient(d, ioc->name, &ioc->client[i], now);
     for (size_t i = 0; i < ioc->ca.lists->subs; i++) {
         const ebpfMonEventSubscription *s = &ioc->ca.lists->sub[i];
         const ebpfMonFlowClient *c = &ioc->client[s->client];
@@ -370,6 +399,9 @@ static void sumIoc(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, uint64_t 
         if (s->isGone)
             continue;
         v->mergedRate += ioc->ca.mergedRate[i];
+        v->sum[c->sum].mergedRate += ioc->ca.mergedRate[i];
+        v->sum[c->sum].waiting += s->waiting;
+        v->sum[c->sum].subscriptions++;
         placeRow(d, &(rowPlace){ badness, ioc, i, NULL, 0 });
     }
     sumOthers(d, ioc);
@@ -382,7 +414,7 @@ static void sumPva(ebpfMonSubscriptions *d, uint64_t now)
     v->clients += (unsigned)d->pva.clients;
     v->subscriptions += (unsigned)d->pva.monitors;
     for (size_t i = 0; i < d->pva.clients; i++)
-        sumClient(v, &d->pva.client[i].is, now);
+        sumClient(d, d->pva.client[i].serverName, &d->pva.client[i].is, now);
     for (size_t i = 0; i < d->pva.monitors; i++) {
         const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
         ebpfMonEventSubscription sub = { .waiting = 0 };
@@ -391,6 +423,8 @@ static void sumPva(ebpfMonSubscriptions *d, uint64_t now)
 
         ebpfMonFlowMonitorGetQueue(m, &sub, &rate);
         v->mergedRate += m->overrunRate;
+        v->sum[d->pva.client[m->client].is.sum].mergedRate += m->overrunRate;
+        v->sum[d->pva.client[m->client].is.sum].subscriptions++;
         placeRow(d, &(rowPlace){ 1e6 * ebpfMonFlowMonitorGetState(&d->pva, m, now, &since) +
                                  1e3 * (rate + m->overrunRate) + sub.waiting, NULL, 0, m, 0 });
     }
@@ -496,13 +530,17 @@ static void makeValues(ebpfMonSubscriptions *d)
     memset(v, 0, offsetof(ebpfMonSubscriptionValues, cost));
     memset(v->row, 0, sizeof(v->row));
     memset(v->state, 0, sizeof(v->state));
+    memset(v->sum, 0, sizeof(v->sum));
+    v->sums = v->ill = 0;
     d->places = 0;
     for (unsigned i = 0; i < d->iocs; i++)
         sumIoc(d, &d->ioc[i], now);
     sumPva(d, now);
     qsort(d->place, d->places, sizeof(d->place[0]), comparePlaces);
-    for (v->rows = 0; v->rows < d->places; v->rows++)
+    for (v->rows = 0; v->rows < d->places; v->rows++) {
         fillRow(d, &d->place[v->rows], &v->row[v->rows]);
+        v->ill += d->place[v->rows].badness > 0;
+    }
     describeState(d);
 }
 

@@ -43,6 +43,16 @@ typedef struct {
     uint64_t unsent;        /* bytes that the server could not send yet */
 } ebpfMonSubscriptionRow;
 
+/* What the clients of one server have in all, for metrics: of Channel Access, of pvAccess, or other IOCs (their links).
+ * The servers after the first EBPFMON_SUBSCRIPTION_SUMS are together "others". */
+typedef struct {
+    char     ioc[EBPFMON_IOCNAME_SIZE];
+    const char *kind;       /* "CA", "PVA", "IOC" */
+    double   clients, stalled, subscriptions, waiting, unsent, mergedRate;
+} ebpfMonSubscriptionSum;
+
+#define EBPFMON_SUBSCRIPTION_SUMS 60
+
 typedef struct {
     unsigned iocs, clients, subscriptions;
     unsigned stalled;       /* clients that take nothing though something waits for them */
@@ -52,6 +62,9 @@ typedef struct {
     char     state[200];
     unsigned rows;
     ebpfMonSubscriptionRow row[EBPFMON_SUBSCRIPTION_ROWS];
+    unsigned ill;           /* so many of the first rows are not ok */
+    unsigned sums;
+    ebpfMonSubscriptionSum sum[EBPFMON_SUBSCRIPTION_SUMS + 3];
     char     whyText[4000];
 } ebpfMonSubscriptionValues;
 

@@ -412,3 +412,29 @@ def test_links_in_a_circle(new_ioc, new_monitor):
     assert re.fullmatch(r"links through CA write in a circle, \d+(\.\d+)?/s: .*", line) and line.split("/s: ")[1] in ways, line
     assert not any(feedback(monitor, i.prefix + n) for i in (one, two) for n in ("FIRST.A", "LAST.A"))
     assert "links through CA write in a circle" in why(monitor, one.prefix + "GO.A")[1]["write"][1]
+
+
+def test_metrics(new_ioc, new_monitor, rotel):
+    """OpenTelemetry gets sums for each IOC and kind of client, and the subscriptions that are ill by name; others not."""
+    ioc, monitor = new_ioc(DB).start(), new_monitor(before=["epicsEnvSet OTEL_METRIC_EXPORT_INTERVAL 1000", f'ebpfMonOtlp "{rotel.url}" "metrics"']).start()
+    monitor.wait_ioc(ioc)
+    name = ioc.prefix + "A"
+    paused, neighbour = Subscriber(ioc, name, "paused"), Subscriber(ioc, ioc.prefix + "B", "neighbour")
+    paused.send(rawca.message(EVENTS_OFF) + rawca.message(rawca.ECHO))
+    paused.until(rawca.ECHO)
+    for value in range(1, 11):
+        ioc.put("A", value)
+
+    def point(metric, *attributes):
+        """The value of the only point with these attributes."""
+        text = "\n".join(rotel.metric(f"epics.subscription.{metric}"))
+        found = [p for p in re.split(r"NumberDataPoints #\d+", text)[1:] if all(f": Str({a})" in p for a in attributes)]
+        return float(re.search(r"Value: (\S+)", found[0])[1]) if len(found) == 1 else None
+
+    until(lambda: [point(m, ioc.name, "CA") for m in ("count", "stalled")] == [2, 1] and point("clients", ioc.name, "CA") >= 2, 30, lambda: "\n".join(rotel.metric("epics.subscription.count")))
+    until(lambda: (point("waiting", ioc.name, "CA") or 0) >= 1 and (point("worst.waiting", ioc.name, name, "paused@test") or 0) >= 1, 30,
+          lambda: "\n".join(rotel.metric("epics.subscription.worst.waiting")))
+    assert point("worst.waiting", "neighbour@test") is None
+    for client in paused, neighbour:
+        client.close()
+    until(lambda: not point("stalled", ioc.name, "CA"), 30, lambda: "\n".join(rotel.metric("epics.subscription.stalled")))
