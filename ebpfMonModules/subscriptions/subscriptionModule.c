@@ -5,6 +5,7 @@
 #define USE_TYPED_DSET
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <dbAccess.h>
