@@ -57,7 +57,7 @@ static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
         put->byIoc = ebpfMonTargetsFindByPid(m->targets, (pid_t)put->peerPid) != NULL;
         ebpfMonTargetsUnlock(m->targets);
     }
-    ebpfMonPutPublisherPublish(m->publish.putPublisher, put);
+    ebpfMonPutPublish(&m->publish.puts, put);
     ebpfMonUsageAddPut(m->usage, put);
 }
 
@@ -110,7 +110,7 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
         return;
     if (put->peerPid && !put->linkChain.iocId) /* a program of this host sent it; the monitor of the other host joins
                                                 * it */
-        ebpfMonPutSpansExport(m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
+        ebpfMonPutSpansExport(&m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
                               ebpfMonClockUnixOffset());
     ebpfMonGatewaysSetClient(m->put.gateways, finished->put);
     publishPut(m, finished->put);
@@ -192,7 +192,7 @@ static void onOwnPut(void *arg, ebpfMonPut *put)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonPutPublisherPublishOwn(m->publish.putPublisher, put);
+    ebpfMonPutPublishOwn(&m->publish.puts, put);
 }
 
 /* --- Calls from the rooms trace/ and publish/ --- */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
 #include <string.h>
-#include <stdlib.h>
 
 #include "common/text.h"
 #include "common/textReport.h"
@@ -10,24 +9,6 @@
 #include "publish/publishRoom.h"
 
 /* --- puts --- */
-
-struct ebpfMonPutPublisher {
-    ebpfMonPutPublisherCalls calls;
-};
-
-ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls)
-{
-    ebpfMonPutPublisher *publisher = calloc(1, sizeof(*publisher));
-
-    if (publisher)
-        publisher->calls = *calls;
-    return publisher;
-}
-
-void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher)
-{
-    free(publisher);
-}
 
 /* Splits RECORD.FIELD into the two names. */
 static void splitName(const ebpfMonPut *put, char record[sizeof(put->pv)], const char **field)
@@ -84,7 +65,7 @@ static int updateWatched(ebpfMonWatchValues *values, const char *record, const e
     return isWatched;
 }
 
-static void publishPut(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, const char *record)
+static void publishPut(const ebpfMonPutCalls *calls, const ebpfMonPut *put, const char *record)
 {
     ebpfMonGroup kind = ebpfMonPutIsAutomatic(put) ? ebpfMonGroupAutoPuts : ebpfMonGroupClientPuts;
     ebpfMonPublished *published = ebpfMonPublishedLock();
@@ -98,40 +79,40 @@ static void publishPut(ebpfMonPutPublisher *publisher, const ebpfMonPut *put, co
     if (isWatched)
         ebpfMonPublishedSetTime(published, ebpfMonGroupWatch, put->time, put->at);
     ebpfMonPublishedUnlock();
-    publisher->calls.log(publisher->calls.arg, put);
+    calls->log(calls->arg, put);
     ebpfMonPublishedNotify(kind); /* before PUT_CNT: a client that sees the count change finds the put in PUT_LAST */
     ebpfMonPublishedNotify(ebpfMonGroupPuts);
     if (isWatched)
         ebpfMonPublishedNotify(ebpfMonGroupWatch);
 }
 
-void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
+void ebpfMonPutPublish(const ebpfMonPutCalls *calls, ebpfMonPut *put)
 {
     ebpfMonFilter f;
     char record[sizeof(put->pv)];
     const char *field;
 
-    publisher->calls.judge(publisher->calls.arg, put); /* every put, even if the filter does not show it */
+    calls->judge(calls->arg, put); /* every put, even if the filter does not show it */
     ebpfMonPublishedAddUnexpected(put);
     splitName(put, record, &field);
-    publisher->calls.getFilter(publisher->calls.arg, &f);
+    calls->getFilter(calls->arg, &f);
     if (ebpfMonFilterWantsPut(&f, record, field, put->host, put->user))
-        publishPut(publisher, put, record);
+        publishPut(calls, put, record);
 }
 
-void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *put)
+void ebpfMonPutPublishOwn(const ebpfMonPutCalls *calls, ebpfMonPut *put)
 {
     ebpfMonFilter f;
     char record[sizeof(put->pv)];
     const char *field;
 
     splitName(put, record, &field);
-    publisher->calls.getFilter(publisher->calls.arg, &f);
+    calls->getFilter(calls->arg, &f);
     if (put->result == ebpfMonPutDenied ||
         (ebpfMonPatternMatchesIoc(f.ioc, put->ioc) && ebpfMonFilterWantsPut(&f, record, field, put->host, put->user)))
-        publishPut(publisher, put, record);
+        publishPut(calls, put, record);
     else
-        publisher->calls.log(publisher->calls.arg, put);
+        calls->log(calls->arg, put);
 }
 
 /* --- the room --- */
@@ -149,11 +130,11 @@ int ebpfMonPublishRoomMake(ebpfMonPublishRoom *room, const ebpfMonPublishRoomUse
 {
     memset(room, 0, sizeof(*room));
     room->publisher = ebpfMonPublisherNew(uses->targets, uses->search, uses->losses, uses->audits, uses->costs);
-    room->putPublisher = ebpfMonPutPublisherNew(&uses->puts);
+    room->puts = uses->puts;
     room->tracePrinter = ebpfMonTracePrinterNew(uses->targets, printText);
     if (room->tracePrinter)
         room->slowChains = ebpfMonSlowChainsNew(uses->targets, room->tracePrinter, uses->walk);
-    if (room->publisher && room->putPublisher && room->slowChains)
+    if (room->publisher && room->slowChains)
         return 0;
     ebpfMonPublishRoomFree(room);
     return -1;
@@ -163,7 +144,6 @@ void ebpfMonPublishRoomFree(ebpfMonPublishRoom *room)
 {
     ebpfMonSlowChainsFree(room->slowChains);
     ebpfMonTracePrinterFree(room->tracePrinter);
-    ebpfMonPutPublisherFree(room->putPublisher);
     ebpfMonPublisherFree(room->publisher);
     memset(room, 0, sizeof(*room));
 }

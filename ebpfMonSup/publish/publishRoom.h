@@ -12,9 +12,7 @@
  *
  * Publishes a put when everything about it is known: to the rules, the published values and the logs. Any thread. */
 
-typedef struct ebpfMonPutPublisher ebpfMonPutPublisher;
-
-/* What the publisher needs of other rooms. The thread that publishes calls these functions, and holds no lock. */
+/* What this needs of other rooms. The thread that publishes calls these functions, and holds no lock. */
 typedef struct {
     /* Sets whether the put is unexpected, and by which rule. */
     void (*judge)(void *arg, ebpfMonPut *put);
@@ -23,21 +21,17 @@ typedef struct {
     /* Writes a put to the logs. */
     void (*log)(void *arg, const ebpfMonPut *put);
     void *arg;
-} ebpfMonPutPublisherCalls;
-
-/* Makes a publisher. "calls" is copied. NULL: no memory. */
-ebpfMonPutPublisher *ebpfMonPutPublisherNew(const ebpfMonPutPublisherCalls *calls);
-void ebpfMonPutPublisherFree(ebpfMonPutPublisher *publisher);
+} ebpfMonPutCalls;
 
 /* Publishes a put of a watched IOC; its texts are complete. First the rules judge it. An unexpected put is kept until
  * somebody acknowledges it, whatever the filter says. If the put passes the filter, it goes to the published values and
  * the logs, and the PVs of its groups process. */
-void ebpfMonPutPublisherPublish(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
+void ebpfMonPutPublish(const ebpfMonPutCalls *calls, ebpfMonPut *put);
 
 /* Publishes a put to the monitor's own PVs. The logs get it, whatever the filter says. The published values get it if
  * it was refused or passes the filter. The rules do not judge it, because the list of operators already did; else each
  * acknowledgement could be an unexpected put. */
-void ebpfMonPutPublisherPublishOwn(ebpfMonPutPublisher *publisher, ebpfMonPut *put);
+void ebpfMonPutPublishOwn(const ebpfMonPutCalls *calls, ebpfMonPut *put);
 
 /* --- the room --- */
 
@@ -49,12 +43,12 @@ typedef struct {
     ebpfMonAudits      *audits;
     const ebpfMonCosts *costs;
     ebpfMonTraceWalk   *walk;
-    ebpfMonPutPublisherCalls puts;
+    ebpfMonPutCalls     puts;
 } ebpfMonPublishRoomUses;
 
 typedef struct {
     ebpfMonPublisher    *publisher;    /* any thread; it also has a thread of its own */
-    ebpfMonPutPublisher *putPublisher; /* any thread */
+    ebpfMonPutCalls      puts;         /* fixed */
     ebpfMonTracePrinter *tracePrinter; /* any thread; it also has a thread of its own */
     ebpfMonSlowChains   *slowChains;   /* event thread */
 } ebpfMonPublishRoom;

@@ -47,20 +47,17 @@ int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *fro
         .eachThread = from->eachThread,
     };
     ebpfMonTraceSpansUses spans = { .targets = from->targets, .sink = from->spans };
-    uint64_t salt;
 
     memset(room, 0, sizeof(*room));
     room->uses = *from;
-    ebpfMonSpanNewId((uint8_t *)&salt, sizeof(salt));
+    ebpfMonSpanNewId((uint8_t *)&spans.salt, sizeof(spans.salt));
     room->linkMessages = uses.linkMessages = spans.linkMessages = ebpfMonLinkMessagesNew();
     room->traces = spans.traces = ebpfMonTracesNew(&uses, onTrace, room);
     room->chainParts = ebpfMonChainPartsNew(from->losses, onChain, room);
-    room->ids = spans.ids = ebpfMonTraceIdsNew(salt, room->traces, room->linkMessages);
     room->walk = spans.walk = ebpfMonTraceWalkNew();
     room->spans = ebpfMonTraceSpansNew(&spans);
-    room->putSpans = ebpfMonPutSpansNew(from->targets, &from->spans);
-    if (room->linkMessages && room->traces && room->chainParts && room->ids && room->walk && room->spans &&
-        room->putSpans)
+    room->putSpans = (ebpfMonPutSpans){ .targets = from->targets, .sink = from->spans };
+    if (room->linkMessages && room->traces && room->chainParts && room->walk && room->spans)
         return 0;
     ebpfMonTraceRoomFree(room);
     return -1;
@@ -100,10 +97,8 @@ int ebpfMonTraceRoomAddEvent(ebpfMonTraceRoom *room, const struct ebpfMonHead *h
 
 void ebpfMonTraceRoomFree(ebpfMonTraceRoom *room)
 {
-    ebpfMonPutSpansFree(room->putSpans);
     ebpfMonTraceSpansFree(room->spans);
     ebpfMonTraceWalkFree(room->walk);
-    ebpfMonTraceIdsFree(room->ids);
     ebpfMonChainPartsFree(room->chainParts);
     ebpfMonTracesFree(room->traces);
     ebpfMonLinkMessagesFree(room->linkMessages);

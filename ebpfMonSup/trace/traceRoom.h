@@ -26,10 +26,9 @@ typedef struct {
     ebpfMonLinkMessages *linkMessages; /* any thread */
     ebpfMonTraces       *traces;       /* event thread, as all that follows but the last */
     ebpfMonChainParts   *chainParts;
-    ebpfMonTraceIds     *ids;
     ebpfMonTraceWalk    *walk;
     ebpfMonTraceSpans   *spans;
-    ebpfMonPutSpans     *putSpans;     /* packet thread */
+    ebpfMonPutSpans      putSpans;     /* packet thread */
     ebpfMonTraceRoomUses uses;         /* fixed */
 } ebpfMonTraceRoom;
 

@@ -147,30 +147,6 @@ static void setSpanClient(ebpfMonSpan *s, const struct ebpfMonPeer *peer, uint32
 
 #define RATE 500 /* a second */
 
-struct ebpfMonPutSpans {
-    ebpfMonTargets *targets;
-    ebpfMonSpanSink sink;
-    uint64_t second; /* monotonic ns: begin of the second that is counted */
-    unsigned count;  /* in it */
-    ebpfMonSpan span; /* that is made; large */
-};
-
-ebpfMonPutSpans *ebpfMonPutSpansNew(ebpfMonTargets *targets, const ebpfMonSpanSink *sink)
-{
-    ebpfMonPutSpans *x = calloc(1, sizeof(*x));
-
-    if (x) {
-        x->targets = targets;
-        x->sink = *sink;
-    }
-    return x;
-}
-
-void ebpfMonPutSpansFree(ebpfMonPutSpans *x)
-{
-    free(x);
-}
-
 void ebpfMonPutSpansExport(ebpfMonPutSpans *x, const ebpfMonPut *put, const struct ebpfMonPeer *peer, uint32_t seq,
                            uint64_t at, uint64_t unixOffset)
 {
@@ -200,45 +176,15 @@ void ebpfMonPutSpansExport(ebpfMonPutSpans *x, const ebpfMonPut *put, const stru
 
 #define DEPTH    8 /* traces of which each caused the next while all are open */
 
-struct ebpfMonTraceIds {
-    uint64_t salt;
-    ebpfMonTraces *traces;
-    ebpfMonLinkMessages *messages;
-};
-
-ebpfMonTraceIds *ebpfMonTraceIdsNew(uint64_t salt, ebpfMonTraces *traces, ebpfMonLinkMessages *messages)
-{
-    ebpfMonTraceIds *ids = calloc(1, sizeof(*ids));
-
-    if (!ids)
-        return NULL;
-    ids->salt = salt;
-    ids->traces = traces;
-    ids->messages = messages;
-    return ids;
-}
-
-void ebpfMonTraceIdsFree(ebpfMonTraceIds *ids)
-{
-    free(ids);
-}
-
-/* Span id of a chain ("number" 0), or of its records (from 1 on). */
-static void getTraceIdsChainSpan(const ebpfMonTraceIds *ids, const ebpfMonChainId *chain, uint32_t number,
-                                 uint8_t span[8])
-{
-    ebpfMonChainGetSpanId(ids->salt, chain, number, span);
-}
-
 /* The id of the first message that went out to an IOC that we do not watch: the monitor there knows no more than that
  * message. Nonzero: there is one. */
-static int findFirstMessage(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, uint8_t id[16])
+static int findFirstMessage(const ebpfMonTraceSpansUses *uses, const ebpfMonTrace *trace, uint8_t id[16])
 {
     ebpfMonLinkMessage list[EBPFMON_LINK_MESSAGES];
 
     for (const ebpfMonTraceChain *c = trace->linkWrites ? trace->first : NULL; c; c = c->next) {
         ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
-        unsigned n = ebpfMonLinkMessagesFind(ids->messages, &chain, list, EBPFMON_LINK_MESSAGES);
+        unsigned n = ebpfMonLinkMessagesFind(uses->linkMessages, &chain, list, EBPFMON_LINK_MESSAGES);
 
         for (unsigned i = 0; i < n; i++)
             if (list[i].seen && list[i].isMessage && !list[i].inside) {
@@ -251,22 +197,23 @@ static int findFirstMessage(const ebpfMonTraceIds *ids, const ebpfMonTrace *trac
 
 /* The id of the trace that caused this one, by its chain "chain", or of the trace of which this one is a late part.
  * NULL: none that is known. "cause": the first of these two traces, if it is open. */
-static const uint8_t *findCauseId(const ebpfMonTraceIds *ids, const ebpfMonTrace *trace, const ebpfMonTrace *cause,
-                                  const ebpfMonChainId *chain)
+static const uint8_t *findCauseId(const ebpfMonTraceSpansUses *uses, const ebpfMonTrace *trace,
+                                  const ebpfMonTrace *cause, const ebpfMonChainId *chain)
 {
     if (!trace->put && trace->first->chain.causeBegin) {
         ebpfMonChainId beginner = ebpfMonTraceChainGetBeginner(trace->first);
 
-        return ebpfMonTracesFindFinishedId(ids->traces, &beginner);
+        return ebpfMonTracesFindFinishedId(uses->traces, &beginner);
     }
     if (cause)
         return cause->id;
-    return chain->iocId ? ebpfMonTracesFindFinishedId(ids->traces, chain) : NULL;
+    return chain->iocId ? ebpfMonTracesFindFinishedId(uses->traces, chain) : NULL;
 }
 
-/* Chooses the id: of the trace that caused this one, if it is known here; else of the message that caused this
- * trace, or of a message that it sent. Both ends of a message compute the same id. */
-static void chooseId(const ebpfMonTraceIds *ids, ebpfMonTrace *trace, unsigned depth)
+/* Chooses the id of the trace, and those of the open traces that caused it, unless they have one: that of the trace
+ * that caused this one, if it is known here; else of the message that caused this trace, or of a message that it sent.
+ * Both ends of a message compute the same id. "depth": 0 at first. */
+static void chooseId(const ebpfMonTraceSpansUses *uses, ebpfMonTrace *trace, unsigned depth)
 {
     const ebpfMonPutSummary *put = trace->put;
     ebpfMonChainId chain = ebpfMonTraceGetCause(trace);
@@ -278,31 +225,25 @@ static void chooseId(const ebpfMonTraceIds *ids, ebpfMonTrace *trace, unsigned d
     if (depth == DEPTH)
         chain.iocId = 0;
     if (chain.iocId)
-        cause = ebpfMonTracesFindOpen(ids->traces, &chain);
+        cause = ebpfMonTracesFindOpen(uses->traces, &chain);
     if (cause)
-        chooseId(ids, cause, depth + 1);
+        chooseId(uses, cause, depth + 1);
     if (trace->hasId) /* it is among its own causes */
         return;
     trace->hasId = 1;
-    known = findCauseId(ids, trace, cause, &chain);
+    known = findCauseId(uses, trace, cause, &chain);
     if (known) {
         memcpy(trace->id, known, sizeof(trace->id));
     } else if (ebpfMonTraceHasMessage(trace) && !put->pid) {
         ebpfMonMessageGetTraceId(&put->key.peer, put->key.seq, trace->id);
-    } else if (findFirstMessage(ids, trace, trace->id)) {
+    } else if (findFirstMessage(uses, trace, trace->id)) {
         /* the client that made the put is on this host, so its span is ours too */
     } else if (ebpfMonTraceHasMessage(trace)) {
         ebpfMonMessageGetTraceId(&put->key.peer, put->key.seq, trace->id);
     } else {
         chain = ebpfMonTraceChainGetId(trace->first);
-        ebpfMonChainGetTraceId(ids->salt, &chain, trace->id);
+        ebpfMonChainGetTraceId(uses->salt, &chain, trace->id);
     }
-}
-
-/* Chooses the id of the trace, and those of the open traces that caused it, unless they have one. */
-static void chooseTraceIds(const ebpfMonTraceIds *ids, ebpfMonTrace *trace)
-{
-    chooseId(ids, trace, 0);
 }
 
 /* --- traces --- */
@@ -347,14 +288,14 @@ static void getRecordSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c
 {
     ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
 
-    getTraceIdsChainSpan(x->uses.ids, &chain, node + 1, id);
+    ebpfMonChainGetSpanId(x->uses.salt, &chain, node + 1, id);
 }
 
 static void getChainSpan(const ebpfMonTraceSpans *x, const ebpfMonTraceChain *c, uint8_t id[8])
 {
     ebpfMonChainId chain = ebpfMonTraceChainGetId(c);
 
-    getTraceIdsChainSpan(x->uses.ids, &chain, 0, id);
+    ebpfMonChainGetSpanId(x->uses.salt, &chain, 0, id);
 }
 
 /* The parent of the records of the chain that no other record made process. A chain that completes a record has no span
@@ -518,7 +459,7 @@ static void getSpanOfCause(const ebpfMonTraceSpans *x, const ebpfMonChainId *cha
 {
     ebpfMonChainId owner = ebpfMonTracesFindSpanOwner(x->uses.traces, chain);
 
-    getTraceIdsChainSpan(x->uses.ids, &owner, 0, id);
+    ebpfMonChainGetSpanId(x->uses.salt, &owner, 0, id);
 }
 
 /* The span of what caused the trace; else a link to the trace from which it came, if that was full. */
@@ -536,7 +477,7 @@ static void setParent(ebpfMonTraceSpans *x, ebpfMonSpan *s)
     } else if (trace->put && trace->put->linkChain.iocId) {
         getSpanOfCause(x, &trace->put->linkChain, s->parent);
     } else if (trace->source.chain.iocId && trace->source.place < SPANS_MAX) {
-        getTraceIdsChainSpan(x->uses.ids, &trace->source.chain, trace->source.place + 1, s->parent);
+        ebpfMonChainGetSpanId(x->uses.salt, &trace->source.chain, trace->source.place + 1, s->parent);
     } else if (trace->source.chain.iocId) {
         getSpanOfCause(x, &trace->source.chain, s->parent);
     } else if (!trace->put && beginner.begin && ebpfMonTracesFindFinishedId(x->uses.traces, &beginner)) {
@@ -659,7 +600,7 @@ void ebpfMonTraceSpansExport(ebpfMonTraceSpans *x, ebpfMonTarget *t, ebpfMonTrac
     x->trace = trace;
     x->offset = unixOffset;
     x->spans = 0;
-    chooseTraceIds(x->uses.ids, trace);
+    chooseId(&x->uses, trace, 0);
     exportSender(x);
     exportFirstChain(x);
     ebpfMonTraceWalkRun(x->uses.walk, trace, &visitor, x);

@@ -49,28 +49,18 @@ typedef struct ebpfMonSpanSink {
  * each span to the chains that the put caused there. Some hundred a second at most. Packet thread only.
  */
 
-typedef struct ebpfMonPutSpans ebpfMonPutSpans;
-
-/* "targets" outlives it. NULL without memory. */
-ebpfMonPutSpans *ebpfMonPutSpansNew(ebpfMonTargets *targets, const ebpfMonSpanSink *sink);
-void ebpfMonPutSpansFree(ebpfMonPutSpans *spans); /* NULL does no harm */
+typedef struct {
+    ebpfMonTargets *targets; /* these two are set; the rest is 0 at first */
+    ebpfMonSpanSink sink;
+    uint64_t second; /* monotonic ns: begin of the second that is counted */
+    unsigned count;  /* in it */
+    ebpfMonSpan span; /* that is made; large */
+} ebpfMonPutSpans;
 
 /* "seq": TCP sequence number of the message. "at": monotonic ns. "unixOffset": from monotonic time to time since 1970,
  * ns. Does nothing unless spans are exported. Takes ebpfMonTargetsLock. */
 void ebpfMonPutSpansExport(ebpfMonPutSpans *spans, const ebpfMonPut *put, const struct ebpfMonPeer *peer, uint32_t seq,
                            uint64_t at, uint64_t unixOffset);
-
-/* --- ids of traces ---
- *
- * Which ids the traces and the spans of their chains have. Event thread only.
- */
-
-typedef struct ebpfMonTraceIds ebpfMonTraceIds;
-
-/* "salt": random, so that the chains of each life of the monitor get other ids. "traces" and "messages" outlive it.
- * NULL without memory. */
-ebpfMonTraceIds *ebpfMonTraceIdsNew(uint64_t salt, ebpfMonTraces *traces, ebpfMonLinkMessages *messages);
-void ebpfMonTraceIdsFree(ebpfMonTraceIds *ids); /* NULL does no harm */
 
 /* --- traces --- */
 
@@ -80,7 +70,7 @@ typedef struct ebpfMonTraceSpans ebpfMonTraceSpans;
 typedef struct {
     ebpfMonTargets *targets;
     ebpfMonTraces *traces;
-    ebpfMonTraceIds *ids;
+    uint64_t salt;          /* random, so that the chains of each life of the monitor get other ids */
     ebpfMonLinkMessages *linkMessages;
     ebpfMonTraceWalk *walk; /* others may use it, too: not at the same time */
     ebpfMonSpanSink sink;

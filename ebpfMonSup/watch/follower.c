@@ -457,7 +457,7 @@ static void wakeThread(void *arg)
 }
 
 ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *requests, ebpfMonRecordTables *tables,
-                                    ebpfMonGovernor *governor, int watchSelf, const ebpfMonFollowerSink *sink)
+                                    const ebpfMonGovernor *governor, int watchSelf, const ebpfMonFollowerSink *sink)
 {
     ebpfMonFollower *f = calloc(1, sizeof(*f));
 

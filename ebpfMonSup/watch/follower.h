@@ -25,7 +25,7 @@ typedef struct {
 
 /* All arguments must outlive the follower. "watchSelf": our own IOC is watched, too. NULL without memory. */
 ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *requests, ebpfMonRecordTables *tables,
-                                    ebpfMonGovernor *governor, int watchSelf, const ebpfMonFollowerSink *sink);
+                                    const ebpfMonGovernor *governor, int watchSelf, const ebpfMonFollowerSink *sink);
 
 /* Starts the thread. 0, or -1 without memory. */
 int ebpfMonFollowerStart(ebpfMonFollower *follower);

@@ -190,28 +190,6 @@ static void fillTargetConf(struct ebpfMonTargetConf *conf, const ebpfMonTarget *
 /* The probes through which each put is seen: dbPut, and dbPutField for link fields. */
 #define PUT_WAYS (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField))
 
-struct ebpfMonGovernor {
-    ebpfMonTargets *targets;
-    ebpfMonRecordTables *tables;
-    const ebpfMonCosts *costs;
-    ebpfMonGovernorKernel kernel;
-};
-
-ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs,
-                                    const ebpfMonGovernorKernel *kernel)
-{
-    ebpfMonGovernor *g = calloc(1, sizeof(*g));
-
-    if (g)
-        *g = (ebpfMonGovernor){ targets, tables, costs, *kernel };
-    return g;
-}
-
-void ebpfMonGovernorFree(ebpfMonGovernor *g)
-{
-    free(g);
-}
-
 /* The probes of a level. *parallel: several threads take callbacks from one queue. */
 static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way, int *parallel)
 {
@@ -240,7 +218,7 @@ static int hasFiles(const ebpfMonTarget *t, ebpfMonLevel level, uint32_t want)
 }
 
 /* Writes the configuration of an IOC for the kernel part. 0, or -1: its table is full. */
-static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static int setConf(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     struct ebpfMonTargetConf conf;
 
@@ -254,7 +232,7 @@ static int setConf(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, con
 /* Before the probes of puts are attached or go: as soon as the first put comes, the event thread must know that a
  * result will follow; and not all puts are seen inside until publishLevel says so. "was": the probes that stay, if they
  * are wanted. */
-static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t was)
+static void announcePuts(const ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t was)
 {
     int begins = (want & PUT_WAYS) && !(t->probesOn & PUT_WAYS);
 
@@ -268,7 +246,7 @@ static void announcePuts(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, ui
 }
 
 /* What other threads are to know of it. */
-static void publishLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level)
+static void publishLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level)
 {
     ebpfMonTargetsLock(g->targets);
     ebpfMonTargetSetProbes(t, t->follower.att.on);
@@ -292,7 +270,7 @@ static uint64_t countSlow(const ebpfMonTarget *t)
 
 /* The scheduler's tracepoints cost the whole host a little, so they are attached only while an IOC is at level trace,
  * or "on": will be at once. */
-static void watchScheduler(ebpfMonGovernor *g, int on)
+static void watchScheduler(const ebpfMonGovernor *g, int on)
 {
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(g->targets); t; t = t->next)
         on |= !t->gone && t->level == ebpfMonLevelTrace;
@@ -300,7 +278,8 @@ static void watchScheduler(ebpfMonGovernor *g, int on)
 }
 
 /* "note": what attaching had to say. */
-static void setNote(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, char note[EBPFMON_NOTE_SIZE])
+static void setNote(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter,
+                    char note[EBPFMON_NOTE_SIZE])
 {
     int isRemark = ebpfMonLevelChoiceWriteNote(t, filter, note);
 
@@ -317,7 +296,7 @@ int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
 }
 
 /* The probes that watch passes of scan lists, if passes can be watched now. 0: chains are watched. */
-static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way,
+static uint32_t findSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAttachWay way,
                            uint32_t want)
 {
     uint32_t sweeps = ebpfMonLevelChoiceFindSweepProbes(t, level, way, want);
@@ -339,7 +318,7 @@ static uint32_t findSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel le
 }
 
 /* The kernel part gets the new configuration first; the way to count changes afterwards. */
-static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static void endSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     if (!t->follower.sweep.lost)
         t->follower.sweep.tryAt = 0; /* another level was asked for: the next can watch them at once */
@@ -351,7 +330,7 @@ static void endSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, 
 
 /* Chains of scan lists are timed from now on, as their probe is attached; or not (yet). A chain whose begin was seen
  * may end still. */
-static void setUntimed(ebpfMonGovernor *g, ebpfMonTarget *t, int untimed, ebpfMonLevel level,
+static void setUntimed(const ebpfMonGovernor *g, ebpfMonTarget *t, int untimed, ebpfMonLevel level,
                        const ebpfMonFilter *filter)
 {
     t->follower.timing.untimed = untimed;
@@ -360,7 +339,7 @@ static void setUntimed(ebpfMonGovernor *g, ebpfMonTarget *t, int untimed, ebpfMo
 
 /* The probes of puts tell from now on which locks are requested, or do not any more. Called when the probes are
  * attached that see the ends of these chains. */
-static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static void setPutLocks(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     int sees = ebpfMonAttachSeesPutLocks(&t->follower.att, t->follower.att.on);
 
@@ -371,7 +350,7 @@ static void setPutLocks(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level
 }
 
 /* The probe of pvxs goes, or comes: what its threads told before is not true any more, because they go on unseen. */
-static void endServing(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter)
+static void endServing(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter)
 {
     if (!t->follower.serving)
         return;
@@ -380,7 +359,7 @@ static void endServing(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter
 }
 
 /* From now on threads of pvxs tell whom they serve. */
-static void beginServing(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+static void beginServing(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
     if (t->follower.serving || !(t->follower.att.on & EBPFMON_BIT(ebpfMonProgServe)))
         return;
@@ -400,8 +379,8 @@ static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 
 /* Changes to passes, or back to chains. Both are watched until no processing is left that only one of them would
  * show. */
-static uint32_t attachSweeps(ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t sweeps, ebpfMonLevel level,
-                             const ebpfMonFilter *filter, char *note, size_t size)
+static uint32_t attachSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t sweeps,
+                             ebpfMonLevel level, const ebpfMonFilter *filter, char *note, size_t size)
 {
     const uint32_t chains = want & (EBPFMON_BIT(ebpfMonProgPassCount) | EBPFMON_BIT(ebpfMonProgPassNext));
     ebpfMonAttachWay way = t->follower.att.way;
@@ -461,7 +440,7 @@ static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAtt
 }
 
 /* The cost is measured from now on, so that it is that of the probes that are attached now. */
-static void beginCost(ebpfMonGovernor *g, ebpfMonTarget *t)
+static void beginCost(const ebpfMonGovernor *g, ebpfMonTarget *t)
 {
     struct ebpfMonHits hits;
 
@@ -472,7 +451,7 @@ static void beginCost(ebpfMonGovernor *g, ebpfMonTarget *t)
 
 /* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be
  * seen in one place. */
-void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
+void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter)
 {
     uint32_t was = t->follower.att.on, want, on, sweeps;
@@ -552,7 +531,7 @@ void ebpfMonGovernorApplyLevel(ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
     }
 }
 
-double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
+double ebpfMonGovernorTakeTurn(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
     ebpfMonTurns *turns = &t->follower.timing.turns;
     uint32_t next = EBPFMON_BIT(ebpfMonProgPassNext);
@@ -578,7 +557,7 @@ double ebpfMonGovernorTakeTurn(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfM
 }
 
 /* Nonzero: it is known now whether the functions of a stripped IOC are what they seem to be. */
-static int tryFunctions(ebpfMonGovernor *g, ebpfMonTarget *t, uint64_t strange)
+static int tryFunctions(const ebpfMonGovernor *g, ebpfMonTarget *t, uint64_t strange)
 {
     ebpfMonFunctionTrial *trial = &t->follower.functions;
 
@@ -590,7 +569,7 @@ static int tryFunctions(ebpfMonGovernor *g, ebpfMonTarget *t, uint64_t strange)
     return 1;
 }
 
-int ebpfMonGovernorCheckBudget(ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
+int ebpfMonGovernorCheckBudget(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
     struct ebpfMonHits hits;
     ebpfMonCostSample sample;

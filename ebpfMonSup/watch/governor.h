@@ -33,8 +33,6 @@ int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebp
 
 /* --- levels in force --- */
 
-typedef struct ebpfMonGovernor ebpfMonGovernor;
-
 /* How the governor changes the kernel part, and its clock: the functions of probe/ and common/clock.h, or a test's
  * own. */
 typedef struct {
@@ -47,14 +45,16 @@ typedef struct {
     uint32_t (*attach)(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way, char *note, size_t size);
 } ebpfMonGovernorKernel;
 
-/* "costs": what a trap costs here. It, targets and tables must outlive the governor; "kernel" is copied. NULL without
- * memory. */
-ebpfMonGovernor *ebpfMonGovernorNew(ebpfMonTargets *targets, ebpfMonRecordTables *tables, const ebpfMonCosts *costs,
-                                    const ebpfMonGovernorKernel *kernel);
-void ebpfMonGovernorFree(ebpfMonGovernor *governor); /* NULL does no harm */
+/* What the governor uses; the first three are the caller's. */
+typedef struct {
+    ebpfMonTargets        *targets;
+    ebpfMonRecordTables   *tables;
+    const ebpfMonCosts    *costs;  /* what a trap costs here */
+    ebpfMonGovernorKernel  kernel;
+} ebpfMonGovernor;
 
 /* Notes what was asked for the IOC, then attaches and detaches probes, as its budget and its state allow. */
-void ebpfMonGovernorApplyLevel(ebpfMonGovernor *governor, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
+void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *governor, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter);
 
 /* Nonzero: it is time to check whether passes of its scan lists can be watched, instead of each chain. */
@@ -62,11 +62,13 @@ int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now);
 
 /* Begins or ends a turn, if it is time: during a turn the chains of its scan lists are timed. Returns the seconds until
  * the next call is due. */
-double ebpfMonGovernorTakeTurn(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
+double ebpfMonGovernorTakeTurn(const ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter,
+                               uint64_t now);
 
 /* Measures what watching took from the IOC since the last call (once a second), and compares it with the budget of the
  * filter. Tries the functions of a stripped IOC (target.h). Nonzero: another level may be allowed now; the
  * caller applies it. */
-int ebpfMonGovernorCheckBudget(ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now);
+int ebpfMonGovernorCheckBudget(const ebpfMonGovernor *governor, ebpfMonTarget *t, const ebpfMonFilter *filter,
+                               uint64_t now);
 
 #endif

@@ -15,7 +15,7 @@ typedef struct {
     ebpfMonTargets *targets;
     ebpfMonRequests *requests;
     ebpfMonRecordTables *tables;
-    ebpfMonGovernor *governor;
+    const ebpfMonGovernor *governor;
     ebpfMonIocFinder *finder;
     void (*changed)(void *arg); /* the list of IOCs changed, or an entry of it */
     void *arg;

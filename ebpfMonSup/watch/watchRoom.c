@@ -30,10 +30,9 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
     ebpfMonCalibrate(&room->costs);
     ebpfMonFeature.returnUnderSeccomp = ebpfMonSeccompTryReturn();
     room->recordTables = ebpfMonRecordTablesNew(targets, audits, &kernel);
+    room->governor = (ebpfMonGovernor){ targets, room->recordTables, &room->costs, governorKernel };
     if (room->recordTables)
-        room->governor = ebpfMonGovernorNew(targets, room->recordTables, &room->costs, &governorKernel);
-    if (room->governor)
-        room->follower = ebpfMonFollowerNew(targets, requests, room->recordTables, room->governor, watchSelf, sink);
+        room->follower = ebpfMonFollowerNew(targets, requests, room->recordTables, &room->governor, watchSelf, sink);
     if (room->follower)
         return 0;
     ebpfMonWatchRoomFree(room);
@@ -43,7 +42,6 @@ int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMo
 void ebpfMonWatchRoomFree(ebpfMonWatchRoom *room)
 {
     ebpfMonFollowerFree(room->follower);
-    ebpfMonGovernorFree(room->governor);
     ebpfMonRecordTablesFree(room->recordTables);
     memset(room, 0, sizeof(*room));
 }

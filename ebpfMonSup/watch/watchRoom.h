@@ -9,7 +9,7 @@
 typedef struct {
     ebpfMonCosts         costs;        /* fixed once they are measured */
     ebpfMonRecordTables *recordTables; /* the follower's */
-    ebpfMonGovernor     *governor;     /* the follower's */
+    ebpfMonGovernor      governor;     /* fixed */
     ebpfMonFollower     *follower;
 } ebpfMonWatchRoom;
 

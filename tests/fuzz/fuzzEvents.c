@@ -31,7 +31,6 @@ static struct {
     ebpfMonIocPuts *puts;
     ebpfMonLinkMessages *messages;
     ebpfMonTraces *traces;
-    ebpfMonTraceIds *ids;
     ebpfMonTraceWalk *walk;
     ebpfMonTraceSpans *spans;
     ebpfMonChainParts *parts;
@@ -121,11 +120,11 @@ static void make(void)
     m.puts = ebpfMonIocPutsNew(fake.targets, m.clients, m.join, m.linkWrites, m.threadPuts, &losses, audits, &sinks);
     uses.linkMessages = spans.linkMessages = m.messages = ebpfMonLinkMessagesNew();
     spans.traces = m.traces = ebpfMonTracesNew(&uses, onTrace, NULL);
-    spans.ids = m.ids = ebpfMonTraceIdsNew(1, m.traces, m.messages);
+    spans.salt = 1;
     spans.walk = m.walk;
     m.spans = ebpfMonTraceSpansNew(&spans);
     m.parts = ebpfMonChainPartsNew(&losses, onChain, NULL);
-    FUZZ_CHECK(m.threadPuts && m.join && m.linkWrites && m.puts && m.messages && m.traces && m.ids && m.spans &&
+    FUZZ_CHECK(m.threadPuts && m.join && m.linkWrites && m.puts && m.messages && m.traces && m.spans &&
                m.parts);
 }
 
@@ -135,7 +134,6 @@ static void clear(void)
     ebpfMonTracesTick(m.traces, UINT64_MAX, 1);
     ebpfMonChainPartsFree(m.parts);
     ebpfMonTraceSpansFree(m.spans);
-    ebpfMonTraceIdsFree(m.ids);
     ebpfMonTracesFree(m.traces);
     ebpfMonLinkMessagesFree(m.messages);
     ebpfMonIocPutsFree(m.puts);

@@ -35,7 +35,8 @@ static struct {
 
 static ebpfMonBinary core;
 static ebpfMonFilter filter;
-static ebpfMonGovernor *governor;
+static ebpfMonGovernor own;
+static const ebpfMonGovernor *governor = &own;
 static ebpfMonTarget *target;
 
 static uint64_t getNow(void)
@@ -389,8 +390,8 @@ MAIN(testGovernor)
                               .size = { .maxRecords = MAX_RECORDS, .maxClosure = MAX_CLOSURE } };
     targets = ebpfMonTargetsNew();
     recordTables = ebpfMonRecordTablesNew(targets, ebpfMonAuditsNew(), &tablesKernel);
-    governor = ebpfMonGovernorNew(targets, recordTables, &costs, &governorKernel);
-    if (!targets || !recordTables || !governor)
+    own = (ebpfMonGovernor){ targets, recordTables, &costs, governorKernel };
+    if (!targets || !recordTables)
         testAbort("out of memory");
     testOrder();
     testRefused();
@@ -400,8 +401,6 @@ MAIN(testGovernor)
     testBudget();
     testNoOscillation();
     testInterruption();
-    ebpfMonGovernorFree(governor);
-    ebpfMonGovernorFree(NULL);
     ebpfMonRecordTablesFree(recordTables);
     ebpfMonTargetsFree(targets);
     return testDone();

@@ -274,7 +274,7 @@ static void noteChange(ebpfMonGroup group)
 
 static unsigned made = 1000; /* s; when the next put was made */
 
-static void publishPut(ebpfMonPutPublisher *p, const char *ioc, const char *pv, ebpfMonPutResult result)
+static void publishPut(const ebpfMonPutCalls *p, const char *ioc, const char *pv, ebpfMonPutResult result)
 {
     ebpfMonPut put = { .result = result, .through = ebpfMonByThread, .time = { made, 0 }, .at = made };
 
@@ -282,13 +282,13 @@ static void publishPut(ebpfMonPutPublisher *p, const char *ioc, const char *pv, 
     snprintf(put.pv, sizeof(put.pv), "%s", pv);
     snprintf(put.thread, sizeof(put.thread), "seq");
     snprintf(put.who, sizeof(put.who), "thread seq");
-    ebpfMonPutPublisherPublish(p, &put);
+    ebpfMonPutPublish(p, &put);
 }
 
 static void testPuts(void)
 {
-    const ebpfMonPutPublisherCalls calls = { .judge = judgePut, .getFilter = getFilter, .log = logPut };
-    ebpfMonPutPublisher *p = ebpfMonPutPublisherNew(&calls);
+    const ebpfMonPutCalls calls = { .judge = judgePut, .getFilter = getFilter, .log = logPut };
+    const ebpfMonPutCalls *p = &calls;
     const ebpfMonPublished *published;
     const ebpfMonWatchRow *row;
     char name[40];
@@ -342,7 +342,6 @@ static void testPuts(void)
            (unsigned long long)published->puts.ioc[EBPFMON_IOCS_MAX - 1].puts);
     ebpfMonPublishedUnlock();
     ebpfMonPublishedSetListener(NULL);
-    ebpfMonPutPublisherFree(p);
 }
 
 MAIN(testPublish)

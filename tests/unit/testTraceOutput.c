@@ -190,11 +190,12 @@ static void writeTo(const char *folder, const char *file, const dump *d)
 /* Puts of programs to servers that are not watched. */
 static void testPutSpans(void)
 {
-    ebpfMonPutSpans *put = ebpfMonPutSpansNew(targets, &sink);
+    static ebpfMonPutSpans own, *put = &own;
     ebpfMonMessageKey key = sceneKey(0);
     ebpfMonPut p = scenePut("me@here");
     unsigned n;
 
+    own = (ebpfMonPutSpans){ .targets = targets, .sink = sink };
     isLong = 0;
     exported = 0;
     spanText.length = 0;
@@ -215,7 +216,6 @@ static void testPutSpans(void)
     n = exported;
     ebpfMonPutSpansExport(put, &p, &key.peer, 79, 2002 * MS, UNIX_OFFSET);
     testOk(n == 500 && exported == 501, "the number of spans in one second is limited: %u", n);
-    ebpfMonPutSpansFree(put);
 }
 
 static void testLimits(void)
@@ -305,7 +305,7 @@ MAIN(testTraceOutput)
     uses.targets = spanUses.targets = targets;
     uses.linkMessages = spanUses.linkMessages = messages;
     traces = spanUses.traces = ebpfMonTracesNew(&uses, onTrace, NULL);
-    spanUses.ids = ebpfMonTraceIdsNew(0x5a5a5a5a5a5a5a5aull, traces, messages);
+    spanUses.salt = 0x5a5a5a5a5a5a5a5aull;
     spanUses.walk = walk;
     spans = ebpfMonTraceSpansNew(&spanUses);
     sceneAll();
@@ -319,7 +319,6 @@ MAIN(testTraceOutput)
     testParents();
     testPutSpans();
     ebpfMonTraceSpansFree(spans);
-    ebpfMonTraceIdsFree(spanUses.ids);
     ebpfMonTracesFree(traces);
     ebpfMonTraceWalkFree(walk);
     ebpfMonThreadPutsFree(threadPuts);
