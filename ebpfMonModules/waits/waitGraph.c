@@ -179,7 +179,7 @@ static pid_t readMutexOwner(const ebpfMonWaitGraph *g, uint64_t id)
 static void findPythonOwner(const ebpfMonWaitGraph *g, ebpfMonWaitThread *t)
 {
     static const uint8_t inCond[] = { 40, 44, 32, 36 }; /* __g_signals; the last two: since glibc 2.41 */
-    struct { uint64_t interval, holder; uint32_t locked, pad; } gil;
+    struct { uint64_t interval, holder; uint32_t locked, pad; uint64_t switches; } gil;
     uint64_t word[PYTHON_THREAD_WORDS];
 
     if (t->arg[0] - g->python.address >= g->python.size)
@@ -198,7 +198,7 @@ static void findPythonOwner(const ebpfMonWaitGraph *g, ebpfMonWaitThread *t)
                 continue;
             t->mutex = at;
             t->owner = owner->tid;
-            t->isPython = 1;
+            t->switches = gil.switches; /* it wakes 200 times a second, and goes on waiting until this number changes */
             break;
         }
     }
@@ -281,7 +281,7 @@ int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid, ebpfMonMem *mem, const 
         const ebpfMonWaitThread *old = findThread(&before, t->tid);
 
         t->isSame = old && t->mutex && old->mutex == t->mutex && old->owner == t->owner && old->ended == t->ended &&
-                    (old->switches == t->switches || t->isPython);
+                    old->switches == t->switches;
     }
     free(before.thread);
     return 0;
@@ -372,6 +372,7 @@ static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, c
 {
     char call[32] = "", wchan[64] = "", file[240];
     struct pollfd poll;
+    uint64_t polled;
 
     if (t->call >= 0)
         ebpfMonSyscallName(t->call, call, sizeof(call));
@@ -385,8 +386,8 @@ static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, c
         snprintf(text, size, "waits in %s for %s", call, file);
     else if ((strcmp(call, "poll") == 0 || strcmp(call, "ppoll") == 0) && t->arg[1] == 1 &&
              ebpfMonMemReadNow(g->pid, t->arg[0], &poll, sizeof(poll)) == 0) {
-        ebpfMonWaitFileName(g->pid, poll.events & POLLOUT ? "write" : "read", &(uint64_t){ (uint32_t)poll.fd }, file,
-                            sizeof(file));
+        polled = (unsigned)poll.fd;
+        ebpfMonWaitFileName(g->pid, poll.events & POLLOUT ? "write" : "read", &polled, file, sizeof(file));
         snprintf(text, size, "waits in %s for %s", call, file);
     } else if (strcmp(call, "futex") == 0)
         snprintf(text, size, "waits for an event");

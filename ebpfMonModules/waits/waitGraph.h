@@ -20,13 +20,13 @@ typedef struct {
     char     state;       /* proc(5): 'R', 'S', 'D', 'T' and so on */
     long     call;        /* system call in which it is; -1: none, or not known */
     uint64_t arg[6];
-    uint64_t switches;    /* of context, so far; the same at two looks: it did not run in between */
+    uint64_t switches;    /* of context, so far; the same at two looks: it did not run in between. If it waits for the
+                           * GIL: how often others have taken that */
     uint64_t mutex;       /* address of the futex of the mutex for which it waits, or the epicsMutexId of the lock of a
                            * port of asyn, in whose queue it waits, or Python's GIL; 0: for none */
     pid_t    owner;       /* tid of who has the mutex; 0: not known, or it has ended */
     pid_t    ended;       /* inner tid of an owner that has ended; 0: none has */
     int      isTimed;     /* it waits for a time only */
-    int      isPython;    /* it waits for the GIL: it wakes 200 times a second, and goes on waiting */
     int      isSame;      /* at the look before it waited for the same, and has not run since */
 } ebpfMonWaitThread;
 
