@@ -84,6 +84,24 @@ def module_monitor(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
+def idle_monitor(module_monitor):
+    """A monitor that watches nothing until a test says what."""
+    return module_monitor(iocs="none").start()
+
+
+@pytest.fixture
+def watch_only(idle_monitor):
+    """watch_only(ioc): the monitor of the module watches this IOC and no other. Returns that monitor. To start one for each test
+    would cost more than most tests do."""
+    def watch(ioc, level="chains", records=1):
+        idle_monitor.set_filter(LEVEL=level, IOC=ioc.name)
+        idle_monitor.wait_ioc(ioc, level=level, records=records)
+        return idle_monitor
+
+    return watch
+
+
+@pytest.fixture(scope="module")
 def rotel():
     """A receiver of OTLP, for all tests of a module."""
     receiver = Rotel().start()

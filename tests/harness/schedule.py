@@ -79,6 +79,13 @@ TOGETHER = [
      "test_passes.py::test_back_to_chains", "test_passes.py::test_levels_change"),
     ("test_passes.py::test_put_to_passive", "test_passes.py::test_level_changes_while", "test_passes.py::test_put_begins_before"),
     ("test_usage.py::test_it_tries_again",),
+    # Tests of APART that share a monitor.
+    ("test_clock.py::test_clock_goes_back", "test_clock.py::test_clock_runs_ahead", "test_clock.py::test_clock_of_the_host_went"),
+    ("test_clock.py::test_clock_of_the_host_goes",),
+    ("test_health.py::test_clients_and", "test_health.py::test_late_scan", "test_health.py::test_scan_", "test_health.py::test_ca_server",
+     "test_health.py::test_tables"),
+    ("test_health.py::test_hang_in_a_loop", "test_health.py::test_hang_in_a_callback", "test_health.py::test_hang_in_one",
+     "test_health.py::test_own_ring"),
 ]
 
 # The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,

@@ -7,7 +7,7 @@ import time
 PATIENCE = 4  # deadlines are for an idle machine, but tests run side by side, and other programs use the CPUs, too
 LEAST = 60    # s; no deadline is earlier
 MOST = 120    # s; a deadline is not later than this because of PATIENCE: what takes so long on a busy host will not happen
-SOON, SELDOM = 0.03, 0.2  # s between two looks, at first and in a long wait; no result depends on them, but much CPU time
+SOON, SELDOM = 0.05, 0.3  # s between two looks, at first and in a long wait; no result depends on them, but much CPU time
 
 
 class Late(AssertionError):
@@ -31,7 +31,7 @@ def until(condition, seconds, what):
         if waited > patient(seconds):
             text = what() if callable(what) else what
             raise Late(f"not within {patient(seconds)} s: {text}")
-        time.sleep(min(SELDOM, max(SOON, waited / 6)))
+        time.sleep(min(SELDOM, max(SOON, waited / 5)))
 
 
 def stays_false(condition, seconds):

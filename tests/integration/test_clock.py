@@ -37,24 +37,21 @@ def are_marked(monitor, ioc):
 
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
-@pytest.mark.parametrize("when", ["watched", "before the monitor"])
-def test_clock_goes_back(ioc, new_monitor, level, when):
-    monitor = new_monitor()
-    if when == "watched":
-        monitor.start().at_level(level, ioc)
+@pytest.mark.parametrize("when", ["watched", "before it is watched"])
+def test_clock_goes_back(ioc, watch_only, level, when):
+    monitor = watch_only(ioc, level) if when == "watched" else None
     process(ioc, 3)
     ioc.command("roadsClock 0")
     process(ioc, 3)
-    if when != "watched":
-        monitor.start().at_level(level, ioc)
+    monitor = monitor or watch_only(ioc, level)
     process(ioc, 3)
     until(lambda: all(are_marked(monitor, ioc)), 10, lambda: f"{monitor.records(ioc.name)}")
     assert all(monitor.records(ioc.name)[ioc.prefix + name].count <= ioc.get(name) for name in NAMES)
 
 
-def test_clock_runs_ahead(ioc, new_monitor):
+def test_clock_runs_ahead(ioc, watch_only):
     """A clock that is only later than that of the host: all counts are right, but nothing tells that it was not set back."""
-    monitor = new_monitor().start().at_level("counts", ioc)
+    monitor = watch_only(ioc, "counts")
     process(ioc, 1)
 
     def read():
@@ -70,19 +67,19 @@ def test_clock_runs_ahead(ioc, new_monitor):
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
 @pytest.mark.parametrize("scan", ["Passive", "1 second"])
-def test_clock_of_the_host_went_back(new_ioc, new_monitor, level, scan):
-    """Before the monitor starts. Time stamps do go back then, and a record that has not processed since loses one processing, or
+def test_clock_of_the_host_went_back(new_ioc, watch_only, level, scan):
+    """Before the IOC is watched. Time stamps do go back then, and a record that has not processed since loses one processing, or
     more."""
     text = db.READY + db.counter("A", FLNK="$(P)B") + db.counter("B") + db.counter("C") + db.counter("D", FLNK="$(P)A")
     text += "".join(db.counter(f"R{i}", SCAN="1 second") for i in range(20))
     text += "".join(f'record(aSub, "$(P)LATER{n}") {{ field(SNAM, "stampLater") field(FTA, "STRING") field(INPA, ["$(P){n}"]) }}\n'
                     for n in "ABD")
-    ioc, monitor = new_ioc(text, kind="latencyIoc").start(), new_monitor()
+    ioc = new_ioc(text, kind="latencyIoc").start()
     for n in "DC":
         ioc.put(f"{n}.PROC", 1)
     for n in "ABD":
         ioc.put(f"LATER{n}.PROC", 1)
-    monitor.start().at_level(level, ioc)
+    monitor = watch_only(ioc, level)
     names = [ioc.prefix + n for n in "ABCD"]
     before = [monitor.records(ioc.name)[n].count for n in names]
     assert before == [0] * 4
@@ -98,13 +95,13 @@ def test_clock_of_the_host_went_back(new_ioc, new_monitor, level, scan):
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
 @pytest.mark.parametrize("flnk", [{}, {"FLNK": "$(P)BEHIND"}], ids=["alone", "chain"])
-def test_clock_of_the_host_goes_back_while_passes_are_watched(new_ioc, new_monitor, level, flnk):
+def test_clock_of_the_host_goes_back_while_passes_are_watched(new_ioc, watch_only, level, flnk):
     """Only passes process the record. It loses one processing, and goes on."""
     text = db.READY + db.counter("BEHIND") + db.counter("SCANNED", SCAN=".1 second", **flnk)
     text += "".join(db.counter(f"R{i}", SCAN=".1 second") for i in range(20))
     text += 'record(aSub, "$(P)LATER") { field(SNAM, "stampLater") field(FTA, "STRING") field(INPA, ["$(P)SCANNED"]) }\n'
-    ioc, monitor = new_ioc(text, kind="latencyIoc").start(), new_monitor()
-    monitor.start().at_level(level, ioc)
+    ioc = new_ioc(text, kind="latencyIoc").start()
+    monitor = watch_only(ioc, level)
     until(lambda: row(monitor, ioc)[0] in ("passes", "turns"), 60, "passes are watched")
     ioc.put("LATER.PROC", 1)
 

@@ -247,15 +247,14 @@ def test_lower_bounds_are_the_exception(watched):
     assert not marked & plain(watched), sorted(marked)[:20]
 
 
-def test_record_without_a_moving_time_stamp(new_ioc, new_monitor):
+def test_record_without_a_moving_time_stamp(new_ioc, watch_only):
     """TSE = -2 (the device sets the time) and TSEL: the time stamp does not show a processing, but the count is
     right."""
     text = db.READY + db.counter("SET", TSE="-2", FLNK="$(P)SET:1") + db.counter("SET:1", TSE="-2")
     text += db.counter("SRC", FLNK="$(P)SEL") + db.counter("SEL", TSEL="$(P)READY.TIME", FLNK="$(P)SEL:1")
     text += db.counter("SEL:1", TSEL="$(P)READY.TIME")
     ioc = new_ioc(text).start()
-    monitor = new_monitor().start()
-    monitor.wait_ioc(ioc, records=6)
+    monitor = watch_only(ioc, records=6)
     names = ["SET", "SET:1", "SRC", "SEL", "SEL:1"]
     before = settled(lambda: monitor.records(ioc.name), 20)
     for _ in range(200):
@@ -295,13 +294,13 @@ def test_no_disturbance(watched):
     assert not [l for l in watched.ioc.process.lines if "rror" in l or "WARN" in l]
 
 
-def test_group_of_a_record_without_time(new_ioc, new_monitor):
+def test_group_of_a_record_without_time(new_ioc, watch_only):
     """An atomic put to a group of QSRV locks all its records, and unlocks them at once. One of them has a time stamp that tells
     nothing (TSE -2); the record behind it is counted all the same."""
     group = db.READY + db.record("ao", "G", TSE="-2", FLNK="$(P)Y") + db.counter("Y")
     group += 'record(ao, "$(P)G") { info(Q:group, {"$(P)GRP": {"a": {+channel: "VAL", +putorder: 1}}}) }\n'
     ioc = new_ioc(group, kind="softIocPVA").start()
-    monitor = new_monitor(iocs=ioc.name).start().at_level("counts", ioc)
+    monitor = watch_only(ioc, "counts")
     with loopback.pva_context(ioc.port) as client:
         for i in range(10):
             client.put(ioc.prefix + "GRP", {"a.value": i}, timeout=60)
@@ -310,14 +309,14 @@ def test_group_of_a_record_without_time(new_ioc, new_monitor):
 
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
-def test_group_with_its_readback(new_ioc, new_monitor, level):
+def test_group_with_its_readback(new_ioc, watch_only, level):
     """QSRV locks the readback before the set-point, because members without +putorder come first. So the end of the chain is looked
     at before its begin."""
     group = db.READY + db.counter("RB") + db.record("calc", "MID", INPA="$(P)MID", CALC="A+1", FLNK="$(P)RB") + db.record("ao", "SP", FLNK="$(P)MID")
     group += 'record(calc, "$(P)RB") { info(Q:group, {"$(P)GRP": {"rb": {+channel: "VAL"}}}) }\n'
     group += 'record(ao, "$(P)SP") { info(Q:group, {"$(P)GRP": {"sp": {+channel: "VAL", +putorder: 1}}}) }\n'
     ioc = new_ioc(group, kind="softIocPVA").start()
-    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    monitor = watch_only(ioc, level)
     names = [ioc.prefix + n for n in ("SP", "MID", "RB")]
 
     def counts():
@@ -341,14 +340,14 @@ def test_group_with_its_readback(new_ioc, new_monitor, level):
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
 @pytest.mark.parametrize("sets", [1, 8], ids=["chains", "passes"])
-def test_async_soft_channel_in_its_own_lock_set(new_ioc, new_monitor, sets, level):
+def test_async_soft_channel_in_its_own_lock_set(new_ioc, watch_only, sets, level):
     """The device support processes the record that its INP names while it is processed itself. The chain has processed that record
     before."""
     text = "".join(db.record("fanout", f"ROOT{i}", SCAN=".1 second", LNK1=f"$(P)T{i}", LNK2=f"$(P)ASYNC{i}") +
                    db.record("ai", f"ASYNC{i}", DTYP="Async Soft Channel", INP=f"$(P)T{i}.VAL", FLNK=f"$(P)END{i}") +
                    db.counter(f"T{i}") + db.counter(f"END{i}") for i in range(sets))
     ioc = new_ioc(db.READY + text).start()
-    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    monitor = watch_only(ioc, level)
     names = [f"{n}{i}" for n in ("T", "END") for i in range(sets)]
 
     def stop():

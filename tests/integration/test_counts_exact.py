@@ -197,7 +197,7 @@ CHANGES = [
     ("C2.TSEL", "=D.VAL"), ("C2.TSEL", "=D.TIME"), ("C2.TSEL", "")]
 
 
-def test_fields_change_under_load(new_ioc, new_monitor):
+def test_fields_change_under_load(new_ioc, watch_only):
     """Puts to each field that concerns processing, while the records process fast. Each count is exact, or it is a
     lower bound and marked. Records behind no changed link are exact."""
     text = (db.READY + db.counter("D", DESC="text") + db.counter("E") + db.chain("C", 5, SCAN=".1 second") +
@@ -205,8 +205,7 @@ def test_fields_change_under_load(new_ioc, new_monitor):
             db.record("mbbo", "MB", VAL="1", FLNK="$(P)AFTER:MB") + db.counter("AFTER:MB") +
             db.record("fanout", "FAN", FLNK="$(P)AFTER:FAN") + db.counter("AFTER:FAN"))
     ioc = new_ioc(text).start()
-    monitor = new_monitor(iocs=ioc.name).start()
-    monitor.wait_ioc(ioc)
+    monitor = watch_only(ioc)
     names = [ioc.prefix + l.split("$(P)")[1].split('"')[0] for l in text.splitlines() if l.startswith("record(calc,")]
     names.remove(ioc.prefix + "READY")
     roots = ("C0", "OTHER0", "AI", "MB", "FAN")
@@ -246,13 +245,12 @@ def test_fields_change_under_load(new_ioc, new_monitor):
     assert exact >= 20 and after[0][ioc.prefix + "OTHER0"] - before[0][ioc.prefix + "OTHER0"] > 6 * len(CHANGES)
 
 
-def test_types_of_other_modules(new_ioc, new_monitor):
+def test_types_of_other_modules(new_ioc, watch_only):
     """The monitor finds out whether the time stamp of an unknown record type shows each processing. All counts are
     exact from the start. The trap is removed when the time stamps of all remaining types do."""
     text = db.READY + "".join(chain(f"{t.upper()}{i}", rtype=t) for t in ("fair", "quiet") for i in range(2))
     ioc = new_ioc(text, kind="latencyIoc").start()
-    monitor = new_monitor(iocs=ioc.name).start()
-    monitor.wait_ioc(ioc)
+    monitor = watch_only(ioc)
     roots = ["FAIR0", "FAIR1", "QUIET0", "QUIET1"]
 
     def trapped(name):
@@ -271,11 +269,10 @@ def test_types_of_other_modules(new_ioc, new_monitor):
     assert trapped("QUIET0") and trapped("QUIET1")
 
 
-def test_records_behind_a_type_that_forwards_without_its_lock(new_ioc, new_monitor):
+def test_records_behind_a_type_that_forwards_without_its_lock(new_ioc, watch_only):
     """No thread holds the lock set while they process, so nobody looks at them: the trap counts them, and the type is found by that."""
     ioc = new_ioc(db.READY + "".join(chain(f"LATE{i}", rtype="late") for i in range(2)), kind="latencyIoc").start()
-    monitor = new_monitor(iocs=ioc.name).start()
-    monitor.wait_ioc(ioc)
+    monitor = watch_only(ioc)
     until(lambda: "trap" in counts(monitor, ioc)[ioc.prefix + "LATE0:1"].flags, 10, "records behind an unknown type are trapped")
     for i in range(120):
         ioc.put(f"LATE{i % 2}.PROC", 1)
@@ -300,12 +297,12 @@ def drive(ioc, routine, times, first, second=""):
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
 @pytest.mark.parametrize("stamps", [True, False], ids=["stamps", "scans"])
-def test_driver_sets_the_time_stamp(new_ioc, new_monitor, stamps, level):
+def test_driver_sets_the_time_stamp(new_ioc, watch_only, stamps, level):
     """As asyn for arrays: the driver sets the time stamp of a record that is I/O Intr, and processes it afterwards. Counts and chains
     are those of the processings, from the start. For a driver that does not, the trap is removed."""
     text = DRIVEN + db.record("waveform", "WF", DTYP="driver", FTVL="DOUBLE", NELM="1", SCAN="I/O Intr", FLNK="$(P)WF:1")
     ioc = new_ioc(text + db.counter("WF:1"), kind="latencyIoc").start()
-    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    monitor = watch_only(ioc, level)
     until(lambda: "trap" in counts(monitor, ioc)[ioc.prefix + "WF"].flags, 10, "the trap counts it")
     for n in (40, 80, 120):
         drive(ioc, "Stamps" if stamps else "Scans", 40, "WF")
@@ -320,11 +317,11 @@ def test_driver_sets_the_time_stamp(new_ioc, new_monitor, stamps, level):
 
 
 @pytest.mark.parametrize("level", ["counts", "chains"])
-def test_driver_processes_two_records_under_one_lock(new_ioc, new_monitor, level):
+def test_driver_processes_two_records_under_one_lock(new_ioc, watch_only, level):
     """They are in one lock set, and no link makes the second one process. Then the same one twice."""
     text = DRIVEN + chain("A", rtype="calc", CALC="VAL+1") + chain("B", rtype="calc", CALC="VAL+1") + db.counter("TIE", INPB="$(P)A NPP", INPC="$(P)B NPP")
     ioc = new_ioc(text, kind="latencyIoc").start()
-    monitor = new_monitor(iocs=ioc.name).start().at_level(level, ioc)
+    monitor = watch_only(ioc, level)
     true = 0
     for second in ("B", "A"):
         drive(ioc, "Both", 50, "A", second)
@@ -337,11 +334,10 @@ def test_driver_processes_two_records_under_one_lock(new_ioc, new_monitor, level
     assert got == {n: ioc.get(n) for n in got} and not any("atleast" in found[ioc.prefix + n].flags for n in got), got
 
 
-def test_breakpoint(new_ioc, monitor, new_monitor):
+def test_breakpoint(new_ioc, watch_only):
     """With a breakpoint another thread processes the chain, and releases the lock in the middle of it."""
     ioc = new_ioc(db.READY + db.chain("B", 4)).start()
-    own = new_monitor(iocs=ioc.name).start()
-    own.wait_ioc(ioc)
+    own = watch_only(ioc)
     process(ioc, "B0", 5)
     ioc.process.send(f'dbb("{ioc.prefix}B2")')
     until(lambda: all("atleast" in c.flags for c in counts(own, ioc).values()), 10,

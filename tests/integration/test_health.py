@@ -46,10 +46,14 @@ def wait_scans(monitor, ioc, *wanted, seconds=30):
     return until(seen, seconds, lambda: str(scans(monitor, ioc)))
 
 
-def wait_event(monitor, wanted, seconds=10):
-    """Waits for a line of IOC_EVENTS with this text. IOC_EVENT_LAST may already be the next event if this test is
-    slow."""
-    return until(lambda: next((l for l in monitor.lines("IOC_EVENTS").splitlines() if wanted in l), None), seconds,
+def events(monitor, ioc, wanted):
+    """The lines of IOC_EVENTS about this IOC with this text."""
+    return [l for l in monitor.lines("IOC_EVENTS").splitlines() if wanted in l and f"IOC {ioc.name} (pid {ioc.pid})" in l]
+
+
+def wait_event(monitor, ioc, wanted, seconds=10):
+    """Waits for such a line. IOC_EVENT_LAST may already be the next event if this test is slow."""
+    return until(lambda: next(iter(events(monitor, ioc, wanted)), None), seconds,
                  lambda: f"{wanted!r} in {monitor.lines('IOC_EVENTS')}")
 
 
@@ -57,9 +61,19 @@ def severity(monitor, name):
     return ca.get(f"{monitor.prefix}{name}.SEVR", as_string=True)
 
 
+BEFORE = [f"var ebpfMonHangLimit {HANG}"]
+
+
 @pytest.fixture
 def monitor(new_monitor):
-    return new_monitor(before=[f"var ebpfMonHangLimit {HANG}"]).start()
+    """A monitor of this test alone: it counts what becomes of IOCs, or its filter changes."""
+    return new_monitor(before=BEFORE).start()
+
+
+@pytest.fixture(scope="module")
+def shared(module_monitor):
+    """A monitor of all tests of this process (schedule.py, TOGETHER) that ask for their own IOC only."""
+    return module_monitor(before=BEFORE).start()
 
 
 def test_resources_against_proc(new_ioc, monitor):
@@ -90,9 +104,9 @@ def test_resources_against_proc(new_ioc, monitor):
     assert monitor.get("IOC_MEM_MAX") == pytest.approx(row["MEM_SIZES"], rel=0.05)
 
 
-def test_clients_and_channels_against_casr(new_ioc, monitor):
+def test_clients_and_channels_against_casr(new_ioc, shared):
     ioc = new_ioc(DB).start()
-    monitor.wait_ioc(ioc)
+    shared.wait_ioc(ioc)
 
     def casr():
         text = "\n".join(ioc.command("casr 1"))
@@ -100,7 +114,7 @@ def test_clients_and_channels_against_casr(new_ioc, monitor):
         return int(clients[1]) if clients else 0, sum(map(int, re.findall(r"(\d+) Channels?$", text, re.M)))
 
     def published():
-        row = fares(monitor, ioc)
+        row = fares(shared, ioc)
         return row and (row["CLIENT_CNTS"], row["CHANNEL_CNTS"])
 
     def agree(clients, channels):
@@ -118,10 +132,10 @@ def test_clients_and_channels_against_casr(new_ioc, monitor):
     agree(0, 0)
 
 
-def test_late_scan_and_its_top_record(new_ioc, monitor):
+def test_late_scan_and_its_top_record(new_ioc, shared):
     ioc = latency_ioc(new_ioc, 150000)
-    monitor.wait_ioc(ioc)
-    before = monitor.get("SCAN_LATE_CNT")
+    shared.wait_ioc(ioc)
+    before = shared.get("SCAN_LATE_CNT")
     ioc.put("SLEEP.SCAN", ".1 second")
     ioc.put("ASYN.SCAN", ".5 second")
     ioc.put("READY.SCAN", ".1 second")
@@ -137,30 +151,30 @@ def test_late_scan_and_its_top_record(new_ioc, monitor):
         return row and row["PERIODS"] == pytest.approx(0.5, rel=0.02) and row["LOADS"] < 10 and \
             row["TOP_RECORDS"] == ioc.prefix + "ASYN"
 
-    rows = wait_scans(monitor, ioc, late, fine)
+    rows = wait_scans(shared, ioc, late, fine)
     # after these seconds, the thread is 0.5 s late only if the host gives it no CPU for so long
     assert rows[".5 second"]["LATE_CNTS"] <= 1
-    monitor.wait("SCAN_LATE_CNT", lambda n: n >= before + 10)
+    shared.wait("SCAN_LATE_CNT", lambda n: n >= before + 10)
     # a scan list without records has no period
     ioc.put("ASYN.SCAN", "Passive")
-    wait_scans(monitor, ioc, lambda rows: set(rows) == {".1 second"}, seconds=15)
+    wait_scans(shared, ioc, lambda rows: set(rows) == {".1 second"}, seconds=15)
 
 
-def test_scan_in_time(new_ioc, monitor):
+def test_scan_in_time(new_ioc, shared):
     """The published period is the mean, and it is the nominal one."""
     ioc = new_ioc(db.READY + "".join(db.counter(f"R{i}", SCAN=".2 second") for i in range(50)), realtime=True).start()
-    monitor.wait_ioc(ioc)
-    until(lambda: ".2 second" in scans(monitor, ioc), 10, "the scan")
+    shared.wait_ioc(ioc)
+    until(lambda: ".2 second" in scans(shared, ioc), 10, "the scan")
     until(lambda: ioc.get("R0") > 25, 30, "some periods")
-    rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get(".2 second")) and
+    rows = wait_scans(shared, ioc, lambda rows: (r := rows.get(".2 second")) and
                       r["PERIODS"] == pytest.approx(0.2, rel=0.01) and r["LOADS"] < 20)
     assert rows[".2 second"]["TOP_RECORDS"].startswith(ioc.prefix + "R")
 
 
-def test_scan_with_little_rest(new_ioc, monitor):
+def test_scan_with_little_rest(new_ioc, shared):
     """The scan thread rests 15 ms of 100: the monitor still knows where a pass ends."""
     ioc = latency_ioc(new_ioc, 85000, realtime=True)
-    monitor.wait_ioc(ioc)
+    shared.wait_ioc(ioc)
     ioc.put("READY.SCAN", ".1 second")
     ioc.put("SLEEP.SCAN", ".1 second")
 
@@ -170,11 +184,11 @@ def test_scan_with_little_rest(new_ioc, monitor):
             row["TOP_RECORDS"] == ioc.prefix + "SLEEP"
 
     until(lambda: ioc.get("SLEEP") > 40, 30, "some periods")
-    wait_scans(monitor, ioc, keeps)
+    wait_scans(shared, ioc, keeps)
     ioc.put("READY.SCAN", "Passive")  # the first record of the list leaves it
     before = ioc.get("SLEEP")
     until(lambda: ioc.get("SLEEP") > before + 40, 30, "some more periods")
-    wait_scans(monitor, ioc, keeps)
+    wait_scans(shared, ioc, keeps)
 
 
 def test_killed_and_restarted(new_ioc, monitor):
@@ -247,7 +261,7 @@ def test_long_pass_is_no_hang(new_ioc, monitor):
     until(lambda: ioc.get("COUNT") >= 3, 60, "three passes")
     assert monitor.get("HANG_CNT") == 0 and " hangs " not in monitor.lines("IOC_EVENTS"), monitor.lines("IOC_EVENTS")
     ioc.put("S20.A", 60e6, wait=False)  # longer than this test takes
-    text = wait_event(monitor, "hangs since", 3 * HANG + HANG + 6)
+    text = wait_event(monitor, ioc, "hangs since", 3 * HANG + HANG + 6)
     assert re.search(rf"thread scan-0.1 \(\d+\) in record {ioc.prefix}S20 hangs since", text), text
 
 
@@ -265,19 +279,19 @@ def test_hang_in_a_function_with_return_probe(new_ioc, new_monitor, tmp_path):
     ioc.put("HOLD:BUSY.SNAM", "sleepFor")
     ioc.put("HOLD:BUSY.A", 60e6)
     ioc.put("HOLD.SCAN", "1 second", wait=False)
-    text = wait_event(monitor, "hangs since", HANG + 6)
+    text = wait_event(monitor, ioc, "hangs since", HANG + 6)
     assert f"in record {ioc.prefix}HOLD, at {ioc.prefix}HOLD:BUSY hangs since" in text
     assert [l for l in monitor.lines("HANG_STACKS").splitlines() if "periodicTask" in l]
     ioc.kill()
 
 
-def test_hang_in_a_loop(new_ioc, monitor):
+def test_hang_in_a_loop(new_ioc, shared):
     """The stack of a thread that runs is that of its last interrupt."""
     ioc = latency_ioc(new_ioc, 1000)
-    monitor.wait_ioc(ioc)
+    shared.wait_ioc(ioc)
     ioc.put("SPIN:BUSY.A", (HANG + 6) * 1e6)
     ioc.put("SPIN.SCAN", "1 second", wait=False)
-    text = wait_event(monitor, "hangs since", HANG + 6)
+    text = wait_event(shared, ioc, "hangs since", HANG + 6)
     assert f"in record {ioc.prefix}SPIN, at {ioc.prefix}SPIN:BUSY hangs since" in text
     assert re.search(r"running, at ([\w@]+ < )*spinFor < process < dbProcess < ", text), text
     ioc.kill()  # else it would continue to spin
@@ -352,23 +366,23 @@ def test_callbacks_that_wait(new_ioc, monitor):
     wait_delays(monitor, ioc, lambda row: row["CBHIGH_WAITS"] < SHORT / 2, 30)
 
 
-def test_scan_once_that_waits(new_ioc, monitor):
+def test_scan_once_that_waits(new_ioc, shared):
     ioc = latency_ioc(new_ioc, 1000, DELAYED)
-    monitor.wait_ioc(ioc)
-    quiet(monitor, ioc)
+    shared.wait_ioc(ioc)
+    quiet(shared, ioc)
     ioc.put("SLEEP:BUSY.A", 1000 * LONG)
     ioc.put("SRC.PROC", 1)
-    row = wait_delays(monitor, ioc, lambda row: row["SCANONCE_WAITS"] > LONG - 100)
+    row = wait_delays(shared, ioc, lambda row: row["SCANONCE_WAITS"] > LONG - 100)
     assert row["SCANONCE_WAITS"] < 1.5 * LONG
     assert row["CBHIGH_WAITS"] < SHORT
-    highest(monitor, ioc, IOC_SCANONCE_WAIT_MAX="SCANONCE_WAITS")
+    highest(shared, ioc, IOC_SCANONCE_WAIT_MAX="SCANONCE_WAITS")
 
 
-def test_ca_server_threads(new_ioc, monitor):
+def test_ca_server_threads(new_ioc, shared):
     """Compares with schedstat, while a client keeps the server busy."""
     ioc = new_ioc(DB).start()
-    monitor.wait_ioc(ioc)
-    wait_delays(monitor, ioc, lambda row: row["CAS_CPU_LOADS"] < 1)
+    shared.wait_ioc(ioc)
+    wait_delays(shared, ioc, lambda row: row["CAS_CPU_LOADS"] < 1)
     own = []
 
     def run():
@@ -384,52 +398,52 @@ def test_ca_server_threads(new_ioc, monitor):
         own.append((time.monotonic(), run()))
         begin = next(o for o in own if o[0] > own[-1][0] - 4)
         percent = 100 * (own[-1][1] - begin[1]) / max(own[-1][0] - begin[0], 0.1)
-        row = delays(monitor, ioc)
+        row = delays(shared, ioc)
         published = row["CAS_CPU_LOADS"] if row else -100
         return own[-1][0] - own[0][0] > 5 and percent > 2 and abs(published - percent) < 1 + 0.2 * percent and published
 
-    published = until(same, 30, lambda: f"{delays(monitor, ioc)}, {own[-5:]}")
+    published = until(same, 30, lambda: f"{delays(shared, ioc)}, {own[-5:]}")
     assert published > 2
-    highest(monitor, ioc, IOC_CAS_CPU_MAX="CAS_CPU_LOADS")
+    highest(shared, ioc, IOC_CAS_CPU_MAX="CAS_CPU_LOADS")
 
 
-def test_hang_in_a_callback(new_ioc, monitor):
+def test_hang_in_a_callback(new_ioc, shared):
     """A callback hangs without a lock."""
     ioc = latency_ioc(new_ioc, (HANG + 8) * 1e6)
-    monitor.wait_ioc(ioc)
+    shared.wait_ioc(ioc)
     ioc.put("IDLE.PROC", 1)
-    text = wait_event(monitor, "hangs since", HANG + 6)
+    text = wait_event(shared, ioc, "hangs since", HANG + 6)
     assert re.search(rf"IOC {ioc.name} \(pid {ioc.pid}\): thread cbHigh \(\d+\) in a callback(, at {ioc.prefix}IDLE)? "
                      r"hangs since", text), text
     assert "epicsThreadSleep < idle" in text, text
-    monitor.wait("HANG_CNT", lambda n: n == 1)
-    wait_event(monitor, "hangs no more", HANG + 8)
-    monitor.wait("HANG_CNT", lambda n: n == 0)
+    shared.wait("HANG_CNT", lambda n: n == 1)
+    wait_event(shared, ioc, "hangs no more", HANG + 8)
+    shared.wait("HANG_CNT", lambda n: n == 0)
 
 
-def test_hang_in_one_long_callback(new_ioc, monitor):
+def test_hang_in_one_long_callback(new_ioc, shared):
     """One callback processes many slow records: that is one hang, not one for each record."""
     ioc = latency_ioc(new_ioc, 100000, db.record("event", "FIRE", VAL="go") + "".join(
         f'record(aSub, "$(P)SLOW{i}") {{ field(SNAM, "sleepFor") field(FTA, "DOUBLE") field(INPA, "100000")'
         f' field(FTVA, "DOUBLE") field(SCAN, "Event") field(EVNT, "go") }}\n' for i in range(10 * HANG + 40)))
-    monitor.wait_ioc(ioc)
+    shared.wait_ioc(ioc)
     ioc.put("FIRE.PROC", 1, wait=False)  # the notification of a put-callback waits for the same thread
-    wait_event(monitor, "hangs since", HANG + 6)
-    wait_event(monitor, "hangs no more", HANG + 10)
-    hangs = [line for line in monitor.lines("IOC_EVENTS").splitlines() if " hangs " in line]
+    wait_event(shared, ioc, "hangs since", HANG + 6)
+    wait_event(shared, ioc, "hangs no more", HANG + 10)
+    hangs = events(shared, ioc, " hangs ")
     assert len(hangs) == 2 and all("thread cbLow (" in h and ") in a callback, at " in h for h in hangs), hangs
 
 
-def test_own_ring(new_ioc, monitor):
+def test_own_ring(new_ioc, shared):
     """A thread that took an element out of its own ring and waits for the next one is in no callback. It does not
     hang."""
     ioc = latency_ioc(new_ioc, (HANG + 8) * 1e6)
-    monitor.wait_ioc(ioc)
+    shared.wait_ioc(ioc)
     ioc.put("RING.PROC", 1)
     ioc.put("IDLE.PROC", 1)  # this callback hangs
-    text = wait_event(monitor, "hangs since", HANG + 6)
+    text = wait_event(shared, ioc, "hangs since", HANG + 6)
     assert "thread cbHigh" in text, text
-    monitor.wait("HANG_CNT", lambda n: n == 1)
+    shared.wait("HANG_CNT", lambda n: n == 1)
 
 
 def test_hang_is_over(new_ioc, monitor):
@@ -437,19 +451,19 @@ def test_hang_is_over(new_ioc, monitor):
     monitor.wait_ioc(ioc)
     ioc.put("SLEEP:BUSY.A", (HANG + 3) * 1e6)
     ioc.put("SLEEP.PROC", 1, wait=False)
-    assert "CAS-client" in wait_event(monitor, "hangs since", HANG + 6)
-    wait_event(monitor, "hangs no more")
+    assert "CAS-client" in wait_event(monitor, ioc, "hangs since", HANG + 6)
+    wait_event(monitor, ioc, "hangs no more")
     monitor.wait("HANG_CNT", lambda n: n == 0)
     until(lambda: severity(monitor, "IOC_EVENT_LAST") == "NO_ALARM", 5, "no alarm")
 
 
-def test_tables(new_ioc, monitor):
+def test_tables(new_ioc, shared):
     ioc = new_ioc(db.READY + db.chain("C", 3, SCAN=".5 second")).start()
-    monitor.wait_ioc(ioc)
-    until(lambda: scans(monitor, ioc), 10, "a scan")
-    with loopback.pva_context(monitor.port, nt=False) as context:
+    shared.wait_ioc(ioc)
+    until(lambda: scans(shared, ioc), 10, "a scan")
+    with loopback.pva_context(shared.port, nt=False) as context:
         for name, width in (("SCANS", 7), ("IOC_HEALTH", 8), ("IOC_DELAYS", 8)):
-            table = context.get(monitor.prefix + name, timeout=60)
+            table = context.get(shared.prefix + name, timeout=60)
             columns = dict(table.value.items())
             assert len(table.labels) == len(columns) == width
             assert len({len(c) for c in columns.values()}) == 1

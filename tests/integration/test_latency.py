@@ -125,12 +125,12 @@ def test_lock_wait(ioc, monitor):
     assert row["MEANS"] < 3000, f"the wait is part of the latency: {row}"
 
 
-def test_wait_for_several_locks(new_ioc, new_monitor):
+def test_wait_for_several_locks(new_ioc, watch_only):
     """Who holds several lock sets at once, as an atomic put to a group of QSRV does, makes others wait, too."""
     held = new_ioc(db.READY + db.counter("WAIT") +
                    'record(aSub, "$(P)MANY") { field(SNAM, "holdMany") field(FTA, "STRING") field(INPA, ["$(P)WAIT"]) }\n',
                    kind="latencyIoc").start()
-    monitor = new_monitor(iocs=held.name).start().at_level("chains", held)
+    monitor = watch_only(held)
     name = held.prefix + "WAIT"
 
     def waited():
@@ -145,12 +145,12 @@ def test_wait_for_several_locks(new_ioc, new_monitor):
     assert row["MEANS"] < 3000, f"the wait is part of the latency: {row}"
 
 
-def test_locks_that_the_chain_has(new_ioc, new_monitor):
+def test_locks_that_the_chain_has(new_ioc, watch_only):
     """A routine takes and releases the lock set in which it is itself. Then the chain has not waited, and goes on."""
     held = new_ioc(db.READY + db.counter("ROOT", FLNK="$(P)MANY") + db.counter("END") +
                    'record(aSub, "$(P)MANY") { field(SNAM, "holdMany") field(FTA, "STRING") field(INPA, ["$(P)END"]) '
                    'field(FLNK, "$(P)END") }\n', kind="latencyIoc").start()
-    monitor = new_monitor(iocs=held.name).start().at_level("chains", held)
+    monitor = watch_only(held)
 
     def processed():
         held.put("ROOT.PROC", 1)

@@ -88,6 +88,13 @@ def far(lan):
     putter.discard()
 
 
+@pytest.fixture(scope="module")
+def watched(module_monitor, tmp_path_factory, nat, ioc):
+    monitor, log = start(module_monitor, tmp_path_factory.mktemp("log"), ioc)
+    yield monitor, log
+    monitor.discard()  # not later: it would see the puts of those after it
+
+
 def start(new_monitor, tmp_path, ioc=None):
     log = PutLog(tmp_path / "puts.json")
     monitor = new_monitor(iocs=NAMES + "*", before=[log.command()]).start()
@@ -98,16 +105,16 @@ def start(new_monitor, tmp_path, ioc=None):
 
 
 @pytest.mark.parametrize("kind", ["ca", "cacb", "pvatcp"])
-def test_one_line(new_monitor, tmp_path, nat, ioc, far, kind):
-    monitor, log = start(new_monitor, tmp_path, ioc)
-    port = ioc.port + 1000 * (kind == "pvatcp")
+def test_one_line(watched, ioc, far, kind):
+    monitor, log = watched
+    mark, port = len(log.of(ioc.prefix)), ioc.port + 1000 * (kind == "pvatcp")
     before, denied = monitor.get("PUT_CNT"), monitor.get("PUT_DENIED_CNT")
     for value in (1, 2, 3):
         assert far.put(kind, 0, "anna", ioc.port, ioc.prefix + "AO", value, PUBLISHED) in ("ok", "None")
     refused = far.put(kind, 0, "anna", ioc.port, ioc.prefix + "RO", 4, PUBLISHED)
     assert kind == "ca" or "refused" in refused, refused
-    until(lambda: len(log.of(ioc.prefix)) >= 4, 15, log.all)
-    lines = settled(lambda: log.of(ioc.prefix), 15, quiet=3)  # copies would be published later
+    until(lambda: len(log.of(ioc.prefix)) >= mark + 4, 15, log.all)
+    lines = settled(lambda: log.of(ioc.prefix)[mark:], 15, quiet=3)  # copies would be published later
     assert [(o["pv"].removeprefix(ioc.prefix), o["value"], o["result"]) for o in lines] == \
         [*(("AO", str(v), "ok") for v in (1, 2, 3)), ("RO", "4", "denied")], lines
     for o in lines:
