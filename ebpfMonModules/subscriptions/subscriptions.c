@@ -136,7 +136,7 @@ static void forgetIocs(ebpfMonSubscriptions *d)
 /* Takes over the newest looks at the clients of all IOCs. Their memory is read without the lock of the table. */
 static void takeLooks(ebpfMonSubscriptions *d)
 {
-    ebpfMonClientTable *table = ebpfMonUsageGetTable(d->core->usage);
+    ebpfMonClientTable *table = d->core->usage->table;
     const ebpfMonClientIoc *from;
     int isThere = 1;
 
@@ -168,7 +168,7 @@ static void takeLooks(ebpfMonSubscriptions *d)
 /* Requests a look at the clients, because some came or went; not so often that it would cost more than we may. */
 static void wantLook(ebpfMonSubscriptions *d, uint64_t now)
 {
-    ebpfMonClientTable *table = ebpfMonUsageGetTable(d->core->usage);
+    ebpfMonClientTable *table = d->core->usage->table;
     uint64_t cost;
 
     ebpfMonClientTableLock(table);
@@ -177,7 +177,7 @@ static void wantLook(ebpfMonSubscriptions *d, uint64_t now)
     if (now - d->lookWantedAt < EBPFMON_SECOND_NS + (uint64_t)((double)cost / EBPFMON_SUBSCRIPTIONS_COST))
         return;
     d->lookWantedAt = now;
-    ebpfMonUsageRequestLook(d->core->usage);
+    ebpfMonClientLookerRequest(d->core->usage->looker);
 }
 
 /* --- a look ----------------------------------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ static void readPva(ebpfMonSubscriptions *d, uint64_t now)
 {
     int isChanged;
 
-    d->pva.from = ebpfMonUsageGetPvaClients(d->core->usage);
+    d->pva.from = d->core->usage->pvaClients;
     isChanged = ebpfMonFlowPvaRead(&d->pva, now);
     d->keys.isOld |= isChanged;
     d->hasMoved |= d->pva.hasMoved;
@@ -749,7 +749,7 @@ int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *d)
     int status = -1;
 
     for (int i = 0; status && i < LOOK_TRIES; i++) {
-        status = ebpfMonUsageLook(d->core->usage, LOOK_SECONDS);
+        status = ebpfMonClientLookerLook(d->core->usage->looker, LOOK_SECONDS);
         ebpfMonWorkerGiveSignHere();
     }
     d->needsSockets = 1;

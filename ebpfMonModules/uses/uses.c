@@ -165,7 +165,7 @@ static void onLook(void *arg)
 {
     ebpfMonUses *u = arg;
 
-    ebpfMonUseSourcesAddLook(u->notes, ebpfMonUsageGetTable(u->usage));
+    ebpfMonUseSourcesAddLook(u->notes, u->usage->table);
 }
 
 static void onPut(void *arg, const ebpfMonPut *put)
@@ -179,7 +179,7 @@ static void onPacket(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, cons
 {
     ebpfMonUses *u = arg;
 
-    ebpfMonUseSourcesAddPacket(u->notes, ebpfMonUsageGetTable(u->usage), ebpfMonUsageGetPutClients(u->usage), ev, iocId,
+    ebpfMonUseSourcesAddPacket(u->notes, u->usage->table, u->usage->clients, ev, iocId,
                                server);
 }
 
@@ -187,7 +187,7 @@ static void onPacket(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, cons
 static int findWays(void *arg, uint32_t iocId)
 {
     ebpfMonUses *u = arg;
-    ebpfMonClientTable *table = ebpfMonUsageGetTable(u->usage);
+    ebpfMonClientTable *table = u->usage->table;
     const ebpfMonClientIoc *ioc;
     int ways = 0;
 
@@ -212,8 +212,10 @@ int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core)
     u->keeper = ebpfMonUseKeeperNew(u->module, &u->shown, u->targets, u->notes, &u->conf, &calls);
     if (!u->keeper)
         return -1;
-    if (u->conf.file[0])
-        ebpfMonUsageSetSink(u->usage, &sink);
+    if (u->conf.file[0]) {
+        u->usage->sink = sink;
+        ebpfMonClientTableSetFollowed(u->usage->table, u->usage->followed); /* looks count what is not seen, too */
+    }
     return ebpfMonUseKeeperStart(u->keeper);
 }
 
@@ -235,12 +237,12 @@ int ebpfMonUsesAddUnused(ebpfMonUses *u, ebpfMonTextReport *report, double days,
         return -1;
     }
     /* the newest uses must be in the file before it is read */
-    if (ebpfMonUsageLook(u->usage, LOOK_SECONDS) || ebpfMonUseKeeperFlush(u->keeper, LOOK_SECONDS))
+    if (ebpfMonClientLookerLook(u->usage->looker, LOOK_SECONDS) || ebpfMonUseKeeperFlush(u->keeper, LOOK_SECONDS))
         ebpfMonTextReportAdd(report, "The newest uses are not in the file (see USAGE_MSG).\n");
     store = ebpfMonUseStoreOpen(u->conf.file, 0, 0, why, size);
     if (!store)
         return -1;
-    rc = ebpfMonUnusedReportAdd(report, ebpfMonUsageGetTable(u->usage), u->targets, store, days, recordPattern, why,
+    rc = ebpfMonUnusedReportAdd(report, u->usage->table, u->targets, store, days, recordPattern, why,
                                 size);
     ebpfMonUseStoreClose(store);
     return rc;

@@ -177,7 +177,7 @@ static void findBegin(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitin
 /* The process of a client of Channel Access, as the look at the clients has found it. */
 static void findProcess(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitingPut *put)
 {
-    ebpfMonClientTable *table = ebpfMonUsageGetTable(w->core.usage);
+    ebpfMonClientTable *table = w->core.usage->table;
     const ebpfMonClientIoc *from;
 
     ebpfMonClientTableLock(table);

@@ -118,7 +118,7 @@ static void publishClients(void *arg)
     ebpfMonMonitor *m = arg;
 
     if (ebpfMonStartStateIsRunning(&m->state))
-        ebpfMonUsagePublish(m->usage);
+        ebpfMonClientLookerPublish(m->usage->looker);
 }
 
 static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const char *record, unsigned count, char *why,

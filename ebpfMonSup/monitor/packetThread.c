@@ -35,14 +35,14 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
     const ebpfMonServer *server;
     ebpfMonFilter f;
 
-    if (!ebpfMonUsageWantsPackets(m->usage))
+    if (!m->usage->sink.packet)
         return;
     server = ebpfMonServersFind(m->put.servers, &ev->peer, ebpfMonClockMonotonic());
     ebpfMonRequestsGetFilter(m->requests, &f);
     if (!server->off && !server->isElsewhere && f.level > ebpfMonLevelOff &&
         ebpfMonPatternMatchesIoc(f.ioc, server->name) &&
         !ebpfMonPacketEventsIsOuter(m->put.packetEvents, &ev->peer))
-        ebpfMonUsageAddPacket(m->usage, ev, server->iocId, server->name);
+        m->usage->sink.packet(m->usage->sink.arg, ev, server->iocId, server->name);
 }
 
 /* Notes what came for an IOC and was not read. Of a connection whose begin was not seen the server may be either
@@ -52,15 +52,16 @@ static void noteUnread(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
     int isConnection = ev->kind == ebpfMonWireForeign || ev->kind == ebpfMonWireUnread;
     struct ebpfMonPeer turned = ebpfMonPeerTurn(&ev->peer);
 
-    ebpfMonUsageAddCircuit(m->usage, ev);
-    if (!ebpfMonUsageWantsPackets(m->usage) ||
+    ebpfMonFollowedCircuitsAdd(m->usage->followed, ev);
+    ebpfMonPvaClientsAdd(m->usage->pvaClients, ev);
+    if (!m->usage->sink.packet ||
         (!isConnection && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireGivenUp))
         return;
     for (int i = 0; i < 1 + isConnection; i++) {
         const ebpfMonServer *server = ebpfMonServersFindKnown(m->put.servers, i ? &turned : &ev->peer);
 
         if (server)
-            ebpfMonUsageNoteUnread(m->usage, server->iocId);
+            ebpfMonClientTableNoteUnread(m->usage->table, server->iocId);
     }
 }
 
@@ -91,7 +92,7 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     if (ev->kind == ebpfMonWireChannel && ev->protocol == ebpfMonWirePva)
         noteUse(p->m, ev);
     if (ev->kind == ebpfMonWireValue)
-        ebpfMonUsageAddUpdate(p->m->usage, ev);
+        ebpfMonUpdateCountsAdd(p->m->usage->counts, ev);
     ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
 }
 
@@ -185,7 +186,7 @@ static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
     p->refreshed = now;
     p->isMore = ebpfMonPacketReaderFollow(p->reader, now);
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
-    ebpfMonPvaClientsFindServers(ebpfMonUsageGetPvaClients(p->m->usage), p->m->put.servers, p->changes != before);
+    ebpfMonPvaClientsFindServers(p->m->usage->pvaClients, p->m->put.servers, p->changes != before);
 }
 
 /* When the counts of the last second are due; in a silence, of the last seconds. Monotonic ns. */

@@ -127,7 +127,7 @@ static int stopReading(ebpfMonMonitor *m)
 
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
-    left |= ebpfMonUsageStop(m->usage);
+    left |= m->usage ? ebpfMonClientLookerStop(m->usage->looker) : 0;
     return left | ebpfMonModulesStop(STOP_SECONDS); /* after the last put, and the last use */
 }
 
@@ -173,7 +173,7 @@ static int startThreads(ebpfMonMonitor *m)
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonRingReaderStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some memory, then start again\n");
-    if (ebpfMonUsageStart(m->usage))
+    if (ebpfMonClientLookerStart(m->usage->looker))
         return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }

@@ -58,7 +58,8 @@ static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
         ebpfMonTargetsUnlock(m->targets);
     }
     ebpfMonPutPublish(&m->publish.puts, put);
-    ebpfMonUsageAddPut(m->usage, put);
+    if (m->usage->sink.put)
+        m->usage->sink.put(m->usage->sink.arg, put);
 }
 
 /* A put that was seen in an IOC, and perhaps also in packets. Event thread. */

@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include "usage/clients.h"
-#include "usage/iocConnections.h"
 #include "usage/usage.h"
 
 #define LOOK_SECONDS 5.0
-
-struct ebpfMonUsage {
-    ebpfMonPutClients   *clients; /* fixed, as the sink; those below have locks of their own */
-    ebpfMonUseSink       sink;    /* members NULL: there is none */
-    ebpfMonUpdateCounts *counts;
-    ebpfMonFollowedCircuits *followed;
-    ebpfMonPvaClients   *pvaClients;
-    ebpfMonClientTable  *table;
-    ebpfMonClientLooker *looker;
-};
 
 static void onLook(void *arg)
 {
@@ -58,79 +46,6 @@ void ebpfMonUsageFree(ebpfMonUsage *u)
     free(u);
 }
 
-void ebpfMonUsageSetSink(ebpfMonUsage *u, const ebpfMonUseSink *sink)
-{
-    u->sink = *sink;
-    ebpfMonClientTableSetFollowed(u->table, u->followed);
-}
-
-ebpfMonPutClients *ebpfMonUsageGetPutClients(const ebpfMonUsage *u)
-{
-    return u->clients;
-}
-
-int ebpfMonUsageStart(ebpfMonUsage *u)
-{
-    return ebpfMonClientLookerStart(u->looker);
-}
-
-int ebpfMonUsageStop(ebpfMonUsage *u)
-{
-    return u ? ebpfMonClientLookerStop(u->looker) : 0;
-}
-
-void ebpfMonUsageAddPut(ebpfMonUsage *u, const ebpfMonPut *put)
-{
-    if (u->sink.put)
-        u->sink.put(u->sink.arg, put);
-}
-
-int ebpfMonUsageWantsPackets(ebpfMonUsage *u)
-{
-    return u->sink.packet != NULL;
-}
-
-void ebpfMonUsageAddPacket(ebpfMonUsage *u, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server)
-{
-    u->sink.packet(u->sink.arg, ev, iocId, server);
-}
-
-void ebpfMonUsageAddCircuit(ebpfMonUsage *u, const ebpfMonWireEvent *ev)
-{
-    ebpfMonFollowedCircuitsAdd(u->followed, ev);
-    ebpfMonPvaClientsAdd(u->pvaClients, ev);
-}
-
-void ebpfMonUsageNoteUnread(ebpfMonUsage *u, uint32_t iocId)
-{
-    ebpfMonClientTableNoteUnread(u->table, iocId);
-}
-
-void ebpfMonUsageAddUpdate(ebpfMonUsage *u, const ebpfMonWireEvent *ev)
-{
-    ebpfMonUpdateCountsAdd(u->counts, ev);
-}
-
-ebpfMonPvaClients *ebpfMonUsageGetPvaClients(ebpfMonUsage *u)
-{
-    return u->pvaClients;
-}
-
-ebpfMonClientTable *ebpfMonUsageGetTable(ebpfMonUsage *u)
-{
-    return u->table;
-}
-
-int ebpfMonUsageLook(ebpfMonUsage *u, double seconds)
-{
-    return ebpfMonClientLookerLook(u->looker, seconds);
-}
-
-void ebpfMonUsageRequestLook(ebpfMonUsage *u)
-{
-    ebpfMonClientLookerRequest(u->looker);
-}
-
 static void requestLook(ebpfMonUsage *u, ebpfMonTextReport *report)
 {
     if (ebpfMonClientLookerLook(u->looker, LOOK_SECONDS))
@@ -148,9 +63,4 @@ void ebpfMonUsageAddUsers(ebpfMonUsage *u, ebpfMonTextReport *report, const char
 {
     requestLook(u, report);
     ebpfMonClientReportAddUsers(report, u->table, pvPattern);
-}
-
-void ebpfMonUsagePublish(ebpfMonUsage *u)
-{
-    ebpfMonClientLookerPublish(u->looker);
 }
