@@ -83,23 +83,6 @@ int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time)
     return 0;
 }
 
-void ebpfMonHistoryFormatTime(int64_t ns, int isIso, char *buf, size_t size)
-{
-    time_t seconds = (time_t)(ns / SECOND);
-    struct tm tm;
-    size_t used;
-
-    if (isIso)
-        gmtime_r(&seconds, &tm);
-    else
-        localtime_r(&seconds, &tm);
-    used = strftime(buf, size, isIso ? "%Y-%m-%dT%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &tm);
-    if (isIso)
-        snprintf(buf + used, size - used, ".%09ldZ", (long)(ns % SECOND));
-    else
-        snprintf(buf + used, size - used, ".%03ld", (long)(ns % SECOND / 1000000));
-}
-
 /* --- the answer --- */
 
 /* Adds a condition and binds its pattern; one without * and ? is compared, which an index serves. */

@@ -28,9 +28,6 @@ typedef struct {
  * "-3d", "now", "today", "yesterday". "now": ns since 1970. 0, or -1: it is none of these. Times are local times. */
 int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time);
 
-/* "2026-11-28 03:10:05.500" in local time; with "isIso" in UTC, with "T" and "Z". "ns": since 1970. */
-void ebpfMonHistoryFormatTime(int64_t ns, int isIso, char *buf, size_t size);
-
 /* Writes the answer, the oldest row first. Gaps in that time are among them, whatever is
  * asked. Returns the number of rows but for these; -1: "why" says what is wrong. */
 long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *question, FILE *out, char *why, size_t size);

@@ -9,6 +9,7 @@
 #include "common/array.h"
 #include "common/hash.h"
 #include "history/historyReport.h"
+#include "history/historyRow.h"
 #include "history/historyStore.h"
 
 /* --- sums ---

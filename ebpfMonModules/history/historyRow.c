@@ -2,7 +2,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "history/historyAsk.h"
 #include "history/historyRow.h"
 
 #define SECOND 1000000000
@@ -11,6 +10,23 @@ static const char *const names[ebpfMonAtCount] = {
     "time", "kind", "automatic", "ioc", "pv", "value", "old", "user", "host", "peer", "who", "origin", "result",
     "reason", "n", "first", "min", "max", "chain", "source",
 };
+
+void ebpfMonHistoryFormatTime(int64_t ns, int isIso, char *buf, size_t size)
+{
+    time_t seconds = (time_t)(ns / SECOND);
+    struct tm tm;
+    size_t used;
+
+    if (isIso)
+        gmtime_r(&seconds, &tm);
+    else
+        localtime_r(&seconds, &tm);
+    used = strftime(buf, size, isIso ? "%Y-%m-%dT%H:%M:%S" : "%Y-%m-%d %H:%M:%S", &tm);
+    if (isIso)
+        snprintf(buf + used, size - used, ".%09ldZ", (long)(ns % SECOND));
+    else
+        snprintf(buf + used, size - used, ".%03ld", (long)(ns % SECOND / 1000000));
+}
 
 const char *ebpfMonHistoryRowText(sqlite3_stmt *row, int at)
 {

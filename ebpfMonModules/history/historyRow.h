@@ -3,6 +3,7 @@
 #ifndef EBPFMON_HISTORYROW_H
 #define EBPFMON_HISTORYROW_H
 
+#include <stdint.h>
 #include <stdio.h>
 #include <sqlite3.h>
 
@@ -19,6 +20,9 @@ enum {
 
 /* A run ends at most so long after each of its puts; ns. */
 #define EBPFMON_HISTORY_RUN_LONGEST 700000000000ll
+
+/* "2026-11-28 03:10:05.500" in local time; with "isIso" in UTC, with "T" and "Z". "ns": since 1970. */
+void ebpfMonHistoryFormatTime(int64_t ns, int isIso, char *buf, size_t size);
 
 /* Never NULL; valid until the next step of the query. */
 const char *ebpfMonHistoryRowText(sqlite3_stmt *row, int at);

@@ -75,26 +75,6 @@ static uint64_t getDue(void *arg)
     return due < look ? due : look;
 }
 
-static int getFile(void *arg)
-{
-    return ebpfMonKernelEventsFile();
-}
-
-static int beginSleep(void *arg)
-{
-    return ebpfMonKernelEventsBeginSleep();
-}
-
-static void endSleep(void *arg)
-{
-    ebpfMonKernelEventsEndSleep();
-}
-
-static int isAnnounced(void *arg)
-{
-    return ebpfMonKernelEventsAreAnnounced();
-}
-
 static void publishRest(void *arg)
 {
     ebpfMonMonitor *m = arg;
@@ -108,8 +88,9 @@ static void publishRest(void *arg)
 ebpfMonRingReader *ebpfMonEventThreadNew(ebpfMonMonitor *m)
 {
     static const ebpfMonRingReaderCalls calls = {
-        .name = "ebpfMonEvent", .read = readEvents, .getDue = getDue, .getFile = getFile,
-        .beginSleep = beginSleep, .endSleep = endSleep, .isAnnounced = isAnnounced, .finish = publishRest,
+        .name = "ebpfMonEvent", .read = readEvents, .getDue = getDue,
+        .getFile = ebpfMonKernelEventsFile, .beginSleep = ebpfMonKernelEventsBeginSleep,
+        .endSleep = ebpfMonKernelEventsEndSleep, .isAnnounced = ebpfMonKernelEventsAreAnnounced, .finish = publishRest,
     };
 
     return ebpfMonRingReaderNew(&calls, m);

@@ -59,22 +59,22 @@ unsigned ebpfMonKernelReadEvents(ebpfMonEventFn event, void *arg, int *isWhole)
     return ebpfMonRingRead(&ebpfMonLoaded.ring, takeEvent, &to, isWhole);
 }
 
-int ebpfMonKernelEventsFile(void)
+int ebpfMonKernelEventsFile(void *none)
 {
     return ebpfMonLoaded.ringFile;
 }
 
-int ebpfMonKernelEventsBeginSleep(void)
+int ebpfMonKernelEventsBeginSleep(void *none)
 {
     return ebpfMonRingBeginSleep(&ebpfMonLoaded.ring, EBPFMON_RING_ALL);
 }
 
-void ebpfMonKernelEventsEndSleep(void)
+void ebpfMonKernelEventsEndSleep(void *none)
 {
     ebpfMonRingEndSleep(&ebpfMonLoaded.ring);
 }
 
-int ebpfMonKernelEventsAreAnnounced(void)
+int ebpfMonKernelEventsAreAnnounced(void *none)
 {
     return !__atomic_load_n(ebpfMonLoaded.ring.sleeps, __ATOMIC_SEQ_CST);
 }

@@ -13,13 +13,13 @@ typedef void (*ebpfMonEventFn)(void *arg, const struct ebpfMonHead *head, size_t
 /* Calls "event" for each event that has come. Returns their number. *isWhole: see ebpfMonRingRead. */
 unsigned ebpfMonKernelReadEvents(ebpfMonEventFn event, void *arg, int *isWhole);
 
-/* How the event thread sleeps: see ring.h. The file becomes readable when an event wakes the thread; it stays the
- * kernel part's. */
-int ebpfMonKernelEventsFile(void);
-int ebpfMonKernelEventsBeginSleep(void);
-void ebpfMonKernelEventsEndSleep(void);
-int ebpfMonKernelEventsAreAnnounced(void); /* nonzero: since BeginSleep a packet took the wake-up from the events, or an
-                                            * event wakes the thread. Any thread */
+/* How the event thread sleeps: see ring.h. For ebpfMonRingReaderCalls (common/ringReader.h), so they have an argument,
+ * which they do not need. The file becomes readable when an event wakes the thread; it stays the kernel part's. */
+int ebpfMonKernelEventsFile(void *none);
+int ebpfMonKernelEventsBeginSleep(void *none);
+void ebpfMonKernelEventsEndSleep(void *none);
+int ebpfMonKernelEventsAreAnnounced(void *none); /* nonzero: since BeginSleep a packet took the wake-up from the events,
+                                                  * or an event wakes the thread. Any thread */
 
 /* A silence: no IOC hits a probe, so nobody needs to look at the tables. The first three: any thread. */
 void ebpfMonKernelBeginSilence(void); /* it lasts until the next hit. Look at the tables once more after this call */

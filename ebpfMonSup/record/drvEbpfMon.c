@@ -122,6 +122,9 @@ static void ebpfMonDriverRegistrar(void)
      * it. */
     static int isRegistered;
 
+    ebpfMonMonitorShellRegister();
+    ebpfMonListShellRegister();
+    ebpfMonConsoleShellRegister();
     if (isRegistered)
         return;
     isRegistered = 1;

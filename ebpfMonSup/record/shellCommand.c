@@ -3,22 +3,9 @@
 #include <stdio.h>
 #include <cantProceed.h>
 #include <errlog.h>
-#include <epicsExport.h>
 
 #include "model/filter.h"
 #include "record/shellCommand.h"
-
-/* --- all commands --- */
-
-static void ebpfMonShellRegistrar(void)
-{
-    ebpfMonMonitorShellRegister();
-    ebpfMonListShellRegister();
-    ebpfMonConsoleShellRegister();
-}
-epicsExportRegistrar(ebpfMonShellRegistrar);
-
-/* --- commands --- */
 
 void ebpfMonShellRegisterCommands(const ebpfMonShellCommand *commands, unsigned count)
 {

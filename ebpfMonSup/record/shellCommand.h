@@ -11,16 +11,11 @@
 #include "model/filter.h"
 #include "model/ops.h"
 
-/* --- all commands ---
- *
- * Each function registers the iocsh commands of one subject. shellCommand.c calls all of them, in the thread of the
- * registrars. */
+/* Each registers the iocsh commands of one subject. drvEbpfMon.c calls them, in the thread of the registrars. */
 
 void ebpfMonMonitorShellRegister(void); /* what sets something up: start, filter, levels, operators, rules, logs */
 void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches, clients */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
-
-/* --- commands --- */
 
 #define EBPFMON_COMMAND_ARGS 10
 #define EBPFMON_NO_ARGS {{NULL, iocshArgInt}}

@@ -8,7 +8,6 @@
 #include "common/clock.h"
 #include "common/shares.h"
 #include "common/worker.h"
-#include "ioc/recordLinks.h"
 #include "model/audits.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
@@ -332,8 +331,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
     return -1;
 }
 
-/* "index" may be EBPFMON_ALL_RECORDS. */
-static void updateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
+void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 {
     ebpfMonClosures *c;
 
@@ -353,16 +351,6 @@ static void updateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index
     }
     ebpfMonClosureTableEndChange(r->closures, t);
     ebpfMonClosuresFree(c);
-}
-
-void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
-{
-    updateLinks(r, t, index);
-}
-
-void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *r, ebpfMonTarget *t)
-{
-    updateLinks(r, t, EBPFMON_ALL_RECORDS);
 }
 
 void ebpfMonRecordTablesReserve(ebpfMonRecordTables *r)

@@ -7,6 +7,7 @@
 #ifndef EBPFMON_RECORDTABLES_H
 #define EBPFMON_RECORDTABLES_H
 
+#include "ioc/recordLinks.h"
 #include "model/audits.h"
 #include "watch/recordIndex.h"
 #include "watch/target.h"
@@ -41,11 +42,10 @@ void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *tables, ebpfMonTarget *t)
  * None of these is counted here: a chain that is under way may have processed them, and counts them at its end. If
  * their time stamps were noted before that, this chain would take the records of a stretch for counted, because their
  * last record was; and its trace would not have them.
+ *
+ * "index" EBPFMON_ALL_RECORDS: it is not known whose links changed. If any did, all records are marked.
  */
 void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint32_t index);
-
-/* As UpdateLinks, for all records: when it is not known whose links changed. If any did, all records are marked. */
-void ebpfMonRecordTablesUpdateAllLinks(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* The trap of recGblFwdLink was attached or detached: from now on the records that need it are counted in the other
  * way. "isFirst": nothing has been counted without the trap; in this case call it before the trap is attached. */

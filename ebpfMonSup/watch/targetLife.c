@@ -446,7 +446,7 @@ void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateAllLinks(life->tables, t);
+    ebpfMonRecordTablesUpdateLinks(life->tables, t, EBPFMON_ALL_RECORDS);
     if (t->follower.oddLinks)
         ebpfMonRecordTablesMarkMissed(life->tables, t);
     ebpfMonMemFlush(t->follower.mem);

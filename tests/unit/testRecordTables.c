@@ -119,7 +119,7 @@ static void testLinks(void)
     testOk(t->cat->rec[2].toCount == 1 && t->cat->rec[2].fwd == 4, "the catalogue has the new link");
     setForward(0, -1);
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     testOk(strcmp(closureOf(t, 0, buf), "0") == 0, "after all links are read again the closure is right: %s", buf);
     testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the counts go on after that");
     freeIoc(t);
@@ -155,7 +155,7 @@ static void testRemoved(void)
     ebpfMonRecordTablesAdd(recordTables, t);
     setForward(0, 4);
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     testOk(t->how[1] == EBPFMON_MISSED && t->how[2] == EBPFMON_MISSED && t->how[4] == EBPFMON_MISSED && !t->how[0] &&
                !t->how[5],
            "what the record reached before is marked, and what it reaches now");
@@ -194,7 +194,7 @@ static void testTrapAlone(void)
     ebpfMonRecordTablesAdd(recordTables, t);
     t->cat->rtype[0].stamps = EBPFMON_STAMPS_NOT;
     ebpfMonMemFlush(t->follower.mem);
-    ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     state[t->slot + 3].count += 5;
     testOk(ebpfMonTargetCountRecord(t, 3) == 0 && ebpfMonTargetIsAtLeast(t, 3),
            "is not counted by it without the trap");
@@ -295,7 +295,7 @@ static void testUnknownType(void)
     state[t->slot + 5].count++;
     testOk1(ebpfMonTypeTrialLook(t->follower.trial, t, 1, 2) == ebpfMonTrialLinks);
     state[t->slot + 5].trapped++;
-    ebpfMonRecordTablesUpdateAllLinks(recordTables, t);
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     testOk(t->how[0] == EBPFMON_BY_TRAP, "while the trial goes on the trap counts the type");
     ebpfMonRecordTablesReleaseTrap(recordTables, t);
     testOk(!t->how[0] && t->how[5] == EBPFMON_BY_TRAP && t->follower.trapped == 1,
