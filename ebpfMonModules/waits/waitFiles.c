@@ -52,7 +52,7 @@ static long readInfo(pid_t pid, const char *file, const char *name, int base)
 
 /* "link": what /proc/PID/fd says of the file. "access": O_RDONLY or O_WRONLY: who can do no more is left out; -1: all.
  * "fuse": only who has this connection of FUSE, as far as the kernel tells (Linux 6.11); -1: all. Returns how many
- * processes there are; "text" gets the first ones. */
+ * processes there are, one more if there may be others; "text" gets the first ones. */
 static int findHolders(pid_t self, const char *link, int access, long fuse, char *text, size_t size)
 {
     pid_t *pids = NULL;
@@ -91,7 +91,7 @@ static int findHolders(pid_t self, const char *link, int access, long fuse, char
                        pids[i] == self ? " itself" : "");
     }
     free(pids);
-    return holders;
+    return holders + (looks > LOOKS_MAX);
 }
 
 /* --- what a path is on ------------------------------------------------------------------------------------------ */
@@ -143,9 +143,9 @@ static void addServer(pid_t pid, char *text, size_t size)
         return;
     }
     count = findHolders(pid, FUSE_DEVICE, -1, m.minor, servers, sizeof(servers));
-    if (!count && findHolders(pid, FUSE_DEVICE, -1, -1, servers, sizeof(servers)) == 1)
-        count = 1; /* the kernel does not tell whose it is, and there is one only */
-    ebpfMonTextAdd(text, size, " (%s %s%s%s)", m.type, m.source, count ? ", served by " : "", count ? servers : "");
+    if (!count && findHolders(pid, FUSE_DEVICE, -1, -1, servers, sizeof(servers)) != 1)
+        servers[0] = 0; /* the kernel does not tell whose it is, and there is not one only */
+    ebpfMonTextAdd(text, size, " (%s %s%s%s)", m.type, m.source, servers[0] ? ", served by " : "", servers);
 }
 
 /* --- names ------------------------------------------------------------------------------------------------------ */
@@ -164,12 +164,8 @@ static void nameNumber(pid_t pid, unsigned file, int isWrite, char *text, size_t
     if (sscanf(link, "socket:[%lu]", &peer.inode) == 1 && ebpfMonTcpRows(pid, ALL_STATES, findPeer, &peer))
         snprintf(text, size, "%s", peer.text);
     else if (strncmp(link, "pipe:", 5) == 0) {
-        int count = findHolders(pid, link, isWrite ? O_WRONLY : O_RDONLY, -1, peers, sizeof(peers));
-
-        snprintf(text, size, isWrite && count ? "a pipe that %s%s" : "a pipe%s%s", isWrite || !count ? "" : " of ",
-                 peers);
-        if (isWrite && count)
-            ebpfMonTextAdd(text, size, " has to read");
+        findHolders(pid, link, isWrite ? O_WRONLY : O_RDONLY, -1, peers, sizeof(peers));
+        snprintf(text, size, !peers[0] ? "a pipe%s" : isWrite ? "a pipe that %s has to read" : "a pipe of %s", peers);
     } else {
         snprintf(text, size, "%s", peer.inode ? "a socket" : link[0] ? link : "a file");
         addServer(pid, text, size);
