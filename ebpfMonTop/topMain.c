@@ -167,10 +167,11 @@ int main(int argc, char *argv[])
 {
     static topData data; /* static because it is too large for the stack */
     options o = {.pages = 1, .seconds = 1, .patience = 5};
+    static const struct option longOptions[] = { { "help", no_argument, NULL, 'h' }, { NULL, 0, NULL, 0 } };
     int option, status = 1;
 
     chooseLocale();
-    while ((option = getopt(argc, argv, "1n:d:v:f:e:r:w:h")) != -1) {
+    while ((option = getopt_long(argc, argv, "1n:d:v:f:e:r:w:h", longOptions, NULL)) != -1) {
         if (option == 'h') {
             printUsage(stdout);
             return 0;

@@ -183,7 +183,7 @@ def test_unknown_terminal():
 
 
 def test_help_names_all_options():
-    text = subprocess.run([TOP, "-h"], stdout=subprocess.PIPE, text=True, check=True, timeout=patient(5)).stdout
+    text = subprocess.run([TOP, "--help"], stdout=subprocess.PIPE, text=True, check=True, timeout=patient(5)).stdout
     for word in ("-1", "-n", "-d", "-v", "-f", "-e", "-r", "-w", "overview", "chains"):
         assert word in text
 
