@@ -686,6 +686,15 @@ static void addPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     addPacketPut(e, &begun, server, isCopy);
 }
 
+static void addCircuit(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
+{
+    const ebpfMonServer *server = findServer(e, ev);
+
+    if (!isOuter(e, ev, server) && server->isSeen)
+        ebpfMonRealCircuitsNoteSeen(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid,
+                                    ev->begun.seq[0]);
+}
+
 /* A server that creates channels as a client may be a gateway. */
 static void noteClient(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
 {
@@ -710,7 +719,7 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
 
     switch (ev->kind) {
     case ebpfMonWireOpened:
-        isOuter(e, ev, findServer(e, ev));
+        addCircuit(e, ev);
         break;
     case ebpfMonWirePut:
         addPut(e, ev);

@@ -61,7 +61,13 @@ static int judgePlace(const realCircuit *c, const struct ebpfMonPeer *peer, cons
     return ebpfMonFirstIsSame(own, first) ? 2 : 0;
 }
 
-/* Without "first" it is the newest connection with these ends. */
+/* "a" is the connection rather than "b": forged ones may have the same ends. */
+static int isBetter(const realCircuit *a, const realCircuit *b)
+{
+    return (a->known > 0) != (b->known > 0) ? a->known > 0 : a->circuit > b->circuit;
+}
+
+/* Without "first" it is the newest connection with these ends that the kernel knows. */
 static realCircuit *takePlace(ebpfMonRealCircuits *real, const struct ebpfMonPeer *peer,
                               const struct ebpfMonFirst *first)
 {
@@ -75,7 +81,7 @@ static realCircuit *takePlace(ebpfMonRealCircuits *real, const struct ebpfMonPee
 
         if (is == 2)
             return c;
-        if (is && (!found || c->circuit > found->circuit))
+        if (is && (!found || isBetter(c, found)))
             found = c;
         if (isLess(c, least))
             least = c;
@@ -127,6 +133,19 @@ static realCircuit *useCircuit(ebpfMonRealCircuits *real, uint64_t circuit, cons
     if (circuit > c->circuit)
         c->circuit = circuit;
     return c;
+}
+
+void ebpfMonRealCircuitsNoteSeen(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
+                                 const struct ebpfMonFirst *first, pid_t pid, uint32_t seq)
+{
+    realCircuit *c;
+
+    if (!real->find || !pid || takePlace(real, peer, first)->circuit >= circuit)
+        return;
+    c = useCircuit(real, circuit, peer, first);
+    askKernel(real, c, first, pid, seq);
+    if (c->hasFloor && c->received.hasUpTo)
+        c->floor = c->received.upTo;
 }
 
 void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,

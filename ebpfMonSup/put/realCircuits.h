@@ -34,6 +34,11 @@ void ebpfMonRealCircuitsFree(ebpfMonRealCircuits *real); /* NULL does no harm */
 void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
                              const struct ebpfMonFirst *first, pid_t pid, uint32_t seq);
 
+/* The same of a circuit to an IOC that tells of its puts, when it was opened. What had been received before another
+ * circuit of this connection began was served, and packets of it are copies. */
+void ebpfMonRealCircuitsNoteSeen(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
+                                 const struct ebpfMonFirst *first, pid_t pid, uint32_t seq);
+
 /* Yes: the server has received this put while its connection was open, or its client has sent it; and no earlier
  * circuit of this connection may have shown it. Of a put to a server on another host nobody can tell: yes. */
 ebpfMonReal ebpfMonRealCircuitsJudge(ebpfMonRealCircuits *real, const ebpfMonPacketPut *put);

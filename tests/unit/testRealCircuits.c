@@ -128,6 +128,26 @@ static void testReused(ebpfMonRealCircuits *real)
     testOk(!has(real, 6, 21, 2000, 2041), "more than the first one has received");
 }
 
+/* At an IOC: its own connection is known from its begin. Somebody makes another one with its numbers, or one that is
+ * met in the middle, after others with other numbers. */
+static void testSeen(ebpfMonRealCircuits *real)
+{
+    const struct ebpfMonPeer peer = { .addr = 1, .port = 9 };
+    const struct ebpfMonFirst first = { { 3000, 1 } }, none = { { 0, 0 } };
+
+    setReceived(3000, 20, 0);
+    ebpfMonRealCircuitsNoteSeen(real, 50, &peer, &first, getpid(), 3000);
+    known = 0;
+    has(real, 9, 51, 77777, 77800);
+    setReceived(3000, 90, 0);
+    ebpfMonRealCircuitsNoteSeen(real, 52, &peer, &none, getpid(), 3040);
+    testOk(!has(real, 9, 52, 0, 3050), "a copy of what was received before");
+    setReceived(3000, 120, 0);
+    testOk(has(real, 9, 52, 0, 3095), "what was received then");
+    ebpfMonRealCircuitsNoteSeen(real, 53, &peer, &first, getpid(), 3000);
+    testOk(!has(real, 9, 53, 3000, 3095), "the same numbers again");
+}
+
 /* Forged connections do not displace what is known of a real one. */
 static void testFlood(ebpfMonRealCircuits *real)
 {
@@ -145,12 +165,13 @@ MAIN(testRealCircuits)
     ebpfMonRealCircuits *real = ebpfMonRealCircuitsNew(find), *blind = ebpfMonRealCircuitsNew(NULL);
     const ebpfMonPacketPut elsewhere = { .circuit = 3 };
 
-    testPlan(26);
+    testPlan(29);
     testOpen(real);
     testEnded(real);
     testReset(real);
     testAgain(real);
     testReused(real);
+    testSeen(real);
     testFlood(real);
     testOk(has(blind, 1, 1, 1, 1) && ebpfMonRealCircuitsJudge(real, &elsewhere) == ebpfMonRealYes, "nobody can tell");
     ebpfMonRealCircuitsFree(real);
