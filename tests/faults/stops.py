@@ -2,7 +2,8 @@
 """IOCs that wait a lot, and are stopped and go on: nobody may call that a deadlock (tools/whyTrial.sh -d MINUTES).
 
 Scan threads of two IOCs wait for each other's lock sets and for mutexes, in device support that sleeps for up to 3 s; clients put into
-the same lock sets; SIGSTOP comes at random moments, for up to 4 s. No thread waits for another one in a circle, and no owner ends.
+the same lock sets. A third IOC, if this machine has asyn, waits for ports whose device is slow, a fourth one for Python's GIL, which C code
+keeps for up to 3 s. SIGSTOP comes at random moments, for up to 4 s. No thread waits for another one in a circle, and no owner ends.
 """
 import os
 import random
@@ -19,8 +20,10 @@ netns.enter_new()
 loopback.use()  # before a client library is imported
 
 from tests.harness import ca, db, paths, process, rawca  # noqa: E402
+from tests.harness.device import Device  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.preload import preload_asyn  # noqa: E402
 from tests.harness.process import Process  # noqa: E402
 
 SCANS = [".1 second", ".2 second", ".5 second", "1 second", "2 second"]
@@ -46,16 +49,54 @@ def put(ioc, choice, ended):
     client.close()
 
 
+def with_ports(tmp, device):
+    """Scan threads wait for two ports, whose threads wait for a device; they are in lock sets with each other."""
+    ports = "".join(db.record("aSub", f"PORT{k}", SNAM="waitForPort", FTA="CHAR", NOA=40, FTB="CHAR", NOB=40, SCAN=SCANS[k], FLNK=f"$(P)BEHIND{k % 2}") +
+                    db.record("stringin", f"ASK{k}", DTYP="asynOctetCmdResponse", INP=f"@asyn(L{k % 2},0,10){'SLOW' if k < 2 else 'FAST'}?", SCAN=SCANS[k])
+                    for k in range(4)) + db.counter("BEHIND0") + db.counter("BEHIND1")
+    (tmp / "ports.db").write_text(db.READY + ports)
+    (tmp / "st.cmd").write_text("\n".join([f'dbLoadDatabase "{paths.STREAM}/dbd/streamApp.dbd"', "streamApp_registerRecordDeviceDriver",
+        *(f'drvAsynIPPortConfigure L{n} 127.0.0.1:{device.port}\nasynSetQueueLockPortTimeout L{n} 0\n'
+          f'asynOctetSetOutputEos L{n} 0 "\\r\\n"\nasynOctetSetInputEos L{n} 0 "\\r\\n"' for n in range(2)),
+        f'dbLoadRecords "{tmp}/ports.db" "P=PORTS:"', "iocInit", ""]))
+    ioc = Ioc(tmp, kind="streamIoc", prefix="PORTS:", files=[tmp / "st.cmd"], environ=preload_asyn(tmp)).start()
+    for k in range(4):
+        ioc.put(f"PORT{k}.A", [*f"L{k % 2}".encode(), 0])
+    return ioc
+
+
+PYTHON = """import ctypes, random, sys, threading, time
+from softioc import asyncio_dispatcher, builder
+from softioc import softioc as ioc
+builder.SetDeviceName(sys.argv[-1].rstrip(":"))
+builder.aOut("READY", initial_value=1)
+for n, scan in enumerate((".1 second", ".2 second", ".5 second")):
+    builder.aOut(f"ASK{n}", always_update=True).SCAN = scan
+def keep():
+    while True:
+        ctypes.PyDLL(None).usleep(random.choice([1000, 100000, 3000000]))
+        time.sleep(0.05)
+builder.LoadDatabase()
+ioc.iocInit(asyncio_dispatcher.AsyncioDispatcher())
+threading.Thread(target=keep, daemon=True).start()
+sys.stdin.read()
+"""
+
+
 def main(minutes):
     seed = random.randrange(1 << 30)
-    choice, ended, seen, stops, hangs = random.Random(seed), threading.Event(), set(), 0, 0
+    choice, ended, seen, kinds, stops, hangs = random.Random(seed), threading.Event(), set(), set(), 0, 0
     repeater = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
     with tempfile.TemporaryDirectory() as tmp:
         iocs = [Ioc(Path(tmp), database(), kind="latencyIoc", realtime=False).start() for _ in range(2)]
+        (Path(tmp) / "gil.py").write_text(PYTHON)
+        iocs.append(Ioc(Path(tmp), kind="pythonSoftIOC", files=[Path(tmp) / "gil.py"], realtime=False).start())
+        if paths.STREAM_IOC.exists() and paths.ASYN.exists():
+            iocs.append(with_ports(Path(tmp), Device({"SLOW?": (2, "SLOW 1"), "FAST?": (0.1, "FAST 1")})))
         monitor = Monitor(Path(tmp), before=["var ebpfMonHangLimit 1", "var ebpfMonWaitLimit 1"]).start()
         for ioc in iocs:
             monitor.wait_ioc(ioc)
-        clients = [threading.Thread(target=put, args=(ioc, random.Random(seed + i), ended), daemon=True) for i, ioc in enumerate(iocs)]
+        clients = [threading.Thread(target=put, args=(ioc, random.Random(seed + i), ended), daemon=True) for i, ioc in enumerate(iocs[:2])]
         for client in clients:
             client.start()
         end = time.monotonic() + 60 * minutes
@@ -68,7 +109,9 @@ def main(minutes):
             stops += 1
             if monitor.get("DEADLOCK_CNT"):
                 seen.add("DEADLOCK_CNT: " + monitor.lines("WAITS_TEXT"))
-            hangs += "thread " in monitor.lines("WAITS_TEXT")
+            text = monitor.lines("WAITS_TEXT")
+            hangs += "thread " in text
+            kinds.update(re.findall("for (port|the GIL|the lock set|a mutex)", text))
             seen.update(l for l in monitor.lines("IOC_EVENTS").splitlines() if FALSE.search(l))
         ended.set()
         for thing in (monitor, *iocs):
@@ -77,7 +120,7 @@ def main(minutes):
     repeater.kill()
     for left in list(process.alive):
         left.kill()
-    print("\n".join(seen) + f"seed {seed}: {stops} stops in {minutes:g} minutes, threads that waited at {hangs} looks, {len(seen)} false deadlocks")
+    print("\n".join(seen) + f"seed {seed}: {stops} stops in {minutes:g} minutes, threads that waited at {hangs} looks (for {', '.join(sorted(kinds))}), {len(seen)} false deadlocks")
     return 1 if seen or not hangs else 0
 
 

@@ -34,7 +34,7 @@ static long waitForPort(aSubRecord *prec)
     while (user && __atomic_load_n(&writers, __ATOMIC_SEQ_CST) < 2)
         epicsThreadSleep(0.01);
     user = useName(prec->a, NULL, NULL);
-    return user && pasynManager->queueLockPort(user) == asynSuccess ? 0 : -1;
+    return user && pasynManager->queueLockPort(user) == asynSuccess ? pasynManager->queueUnlockPort(user) : -1;
 }
 
 __attribute__((constructor)) static void addRoutine(void)

@@ -34,4 +34,5 @@ PROGRAMS = TESTS / "programs"
 # StreamDevice, built against asyn and our Base, if this machine has it: CONTRIBUTING.md
 STREAM = Path(os.environ.get("EBPFMON_STREAM") or CACHE / "StreamDevice")
 STREAM_IOC = STREAM / "bin" / ARCH / "streamApp"
+ASYN = CACHE / "modules" / "asyn"
 PVXS_TLS = Path(os.environ.get("EBPFMON_PVXS_TLS") or CACHE / "pvxs-tls")  # the same of branch tls of pvxs

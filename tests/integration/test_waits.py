@@ -14,7 +14,7 @@ import time
 import pytest
 from tests.harness import ca, db, loopback, paths, rawca
 from tests.harness.device import Device
-from tests.harness.preload import preload
+from tests.harness.preload import preload_asyn
 from tests.harness.process import Process
 from tests.harness.wait import until
 
@@ -284,16 +284,11 @@ def test_file_that_does_not_come(hanging, tmp_path):
     until(lambda: not text(monitor, "thread "), 60, lambda: monitor.lines("WAITS_TEXT"))
 
 
-ASYN = paths.CACHE / "modules" / "asyn"
-
-
-@pytest.mark.skipif(not (paths.STREAM_IOC.exists() and ASYN.exists()), reason="no asyn: tests.md says where")
+@pytest.mark.skipif(not (paths.STREAM_IOC.exists() and paths.ASYN.exists()), reason="no asyn: tests.md says where")
 def test_ports_of_asyn(new_ioc, new_monitor, tmp_path):
     """Two records have their lock sets and wait for two ports, whose threads wait for these lock sets. A third record waits for a port that
     waits for its device: no deadlock. So do two active records, one served and one in the queue."""
     device = Device({"MUTE?": (0, None)})
-    library = preload(tmp_path, "asynLocks", f"-I{paths.BASE}/include", f"-I{paths.BASE}/include/os/Linux", f"-I{paths.BASE}/include/compiler/gcc", f"-I{ASYN}/include",
-                      f"-L{paths.BASE}/lib/{paths.ARCH}", f"-L{ASYN}/lib/{paths.ARCH}", "-ldbCore", "-lCom", "-lasyn")
     prefix = f"T{os.getpid()}:ports:"
 
     (tmp_path / "ports.db").write_text(db.READY + "".join(routine(f"WAIT{n}", "waitForPort", FTA="CHAR", NOA=40, FTB="CHAR", NOB=40) for n in range(3)) +
@@ -301,7 +296,7 @@ def test_ports_of_asyn(new_ioc, new_monitor, tmp_path):
     (tmp_path / "st.cmd").write_text("\n".join([f'dbLoadDatabase "{paths.STREAM}/dbd/streamApp.dbd"', "streamApp_registerRecordDeviceDriver",
         *(f"drvAsynIPPortConfigure L{n} 127.0.0.1:{device.port}\nasynSetQueueLockPortTimeout L{n} 0" for n in range(3)),
         f'dbLoadRecords "{tmp_path}/ports.db" "P={prefix}"', "iocInit", ""]))
-    ioc = new_ioc(kind="streamIoc", prefix=prefix, files=[tmp_path / "st.cmd"], environ=library).start()
+    ioc = new_ioc(kind="streamIoc", prefix=prefix, files=[tmp_path / "st.cmd"], environ=preload_asyn(tmp_path)).start()
     monitor = new_monitor(before=HANGS).start()
     monitor.wait_ioc(ioc)
     monitor.set_filter(LEVEL="chains")
