@@ -189,7 +189,7 @@ int ebpfMonTargetsAreFollowed(ebpfMonTargets *targets)
 
     ebpfMonTargetsLock(targets);
     for (const ebpfMonTarget *t = targets->first; t; t = t->next)
-        are &= t->running || t->gone;
+        are &= t->running || t->gone || t->wantedLevel == ebpfMonLevelOff;
     ebpfMonTargetsUnlock(targets);
     return are;
 }

@@ -265,7 +265,8 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 
 /* The follower has looked at all processes of the host once. Any thread, no lock. */
 void ebpfMonTargetsSetSearched(ebpfMonTargets *targets);
-/* Nonzero: that is so, and each IOC that was found is followed, or has ended. Any thread, without the lock. */
+/* Nonzero: that is so, and each IOC that was found is followed, has ended, or is to be left at level off. Any thread,
+ * without the lock. */
 int ebpfMonTargetsAreFollowed(ebpfMonTargets *targets);
 
 /* "probesOn" is to be this. Only the follower calls it, under the lock. */
