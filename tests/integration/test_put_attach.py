@@ -177,6 +177,7 @@ def test_client_ends_while_the_ioc_stands_still(tmp_path, new_ioc, new_monitor):
     ioc = new_ioc(db.READY + db.record("longout", "LONG")).start()
     monitor = new_monitor(iocs=ioc.name, before=[log.command()]).start()
     monitor.at_level("puts", ioc)
+    monitor.wait("PACKET_STATE", lambda state: state == 1, 20)
     client = rawca.RawCa(ioc.port)
     client.sid(ioc.prefix + "LONG")
     ioc.process.halt()
