@@ -99,15 +99,14 @@ def _seed(folder, part):
         f.unlink()
 
 
-def build(clang, short=False):
-    """Builds the BPF objects and the libraries that embed them, and returns the folder of all. "short": without the
-    module of queries, which takes three quarters of the time. Raises Failed."""
+def build(clang):
+    """Builds the BPF objects and the libraries that embed them, and returns the folder of all. Raises Failed."""
     tree = FOLDER / f"tree-{zlib.crc32(str(paths.TOP).encode())}"  # each clone has its own
-    name = f"O.clang-{clang.version}{'-short' if short else ''}"
+    name = f"O.clang-{clang.version}"
     subprocess.run([paths.TOP / "tools" / "copyTree.sh", tree, paths.BASE], check=True)
-    for part, library in PARTS[:1 if short else None]:
+    for part, library in PARTS:
         _make(clang, tree / part / name, part, library)
-    for part, library in PARTS[1:1 if short else None]:
+    for part, library in PARTS[1:]:
         for f in [tree / part / name / library, *(tree / part / name).glob("ebpfMon*Bpf.o.bpf")]:
             shutil.copy2(f, tree / PARTS[0][0] / name)
     return tree / PARTS[0][0] / name

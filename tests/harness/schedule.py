@@ -82,6 +82,8 @@ TOGETHER = [
     # Tests of APART that share a monitor.
     ("test_clock.py::test_clock_goes_back", "test_clock.py::test_clock_runs_ahead", "test_clock.py::test_clock_of_the_host_went"),
     ("test_clock.py::test_clock_of_the_host_goes",),
+    ("test_recsync.py::test_variable", "test_recsync.py::test_ioc_that_speaks", "test_recsync.py::test_server_restarts",
+     "test_recsync.py::test_unreadable", "test_recsync.py::test_silent", "test_recsync.py::test_refused"),
     ("test_health.py::test_clients_and", "test_health.py::test_late_scan", "test_health.py::test_scan_", "test_health.py::test_ca_server",
      "test_health.py::test_tables"),
     ("test_health.py::test_hang_in_a_loop", "test_health.py::test_hang_in_a_callback", "test_health.py::test_hang_in_one",

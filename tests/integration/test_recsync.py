@@ -6,6 +6,7 @@ import re
 
 import pytest
 from tests.harness import db, loopback, paths
+from tests.harness.ioc import OURS
 from tests.harness.receiver import Receiver
 from tests.harness.wait import stays_false, until
 
@@ -47,6 +48,18 @@ def receiver(port):
 
 def on(port, variables="", others=""):
     return f'ebpfMonRecSync on {port} "{variables}" "{others}"'
+
+
+@pytest.fixture
+def announce(idle_monitor, port):
+    """announce(): the monitor of the module announces the IOCs of this process. Returns that monitor."""
+    def begin():
+        idle_monitor.set_filter(LEVEL="chains", IOC=OURS)
+        idle_monitor.command(on(port))
+        return idle_monitor
+
+    yield begin
+    idle_monitor.command("ebpfMonRecSync off")
 
 
 @pytest.fixture
@@ -110,11 +123,11 @@ def test_iocs_come_and_go(new_ioc, new_monitor, receiver, port):
     until(lambda: not server.open(), 30, "the monitor ended")
 
 
-def test_variable_set_after_the_upload(new_ioc, new_monitor, receiver, port):
+def test_variable_set_after_the_upload(new_ioc, announce, receiver):
     """An IOC that sets a variable late, as one does whose PVA server starts late: everything is sent once more."""
     server = receiver()
     ioc = new_ioc(DATABASE).start()
-    new_monitor(before=[on(port)]).start()
+    announce()
     first = until(lambda: server.open().get(ioc.name), 30, "the IOC")
     ioc.command('epicsEnvSet("LOCATION", "Hall 4")')
     second = until(lambda: (s := server.open().get(ioc.name)) is not first and s, 60, "the second upload")
@@ -122,7 +135,7 @@ def test_variable_set_after_the_upload(new_ioc, new_monitor, receiver, port):
     assert stays_false(lambda: server.open().get(ioc.name) is not second, 3)
 
 
-def test_ioc_that_speaks_for_itself(tmp_path, new_ioc, new_monitor, receiver, port):
+def test_ioc_that_speaks_for_itself(tmp_path, new_ioc, announce, receiver):
     """An IOC with the thread of RecSync's client is not announced a second time. (test_recceiver.py has a real one.)"""
     program = tmp_path / "casting.py"
     program.write_text(f"""
@@ -136,7 +149,7 @@ exec(open({str(paths.PROGRAMS / "exec_ioc.py")!r}).read())
     server = receiver()
     casting = new_ioc(kind="pythonSoftIOC", files=[program]).start(ready="AO")
     other = new_ioc(DATABASE).start()
-    monitor = new_monitor(before=[on(port)]).start()
+    monitor = announce()
     monitor.wait_ioc(casting)
     monitor.wait_text("RECSYNC_MSG", lambda t: t.endswith("has 1 of 1 IOCs; 1 more with a RecSync client of its own"), 30)
     assert set(server.open()) == {other.name} and len(server.sessions) == 1
@@ -189,9 +202,9 @@ def test_other_servers_are_not_announced_unasked(peer, new_ioc, new_monitor, rec
     assert stays_false(lambda: peer.name in server.open(), 3)
 
 
-def test_server_restarts(new_ioc, new_monitor, receiver, port):
+def test_server_restarts(new_ioc, announce, receiver, port):
     ioc = new_ioc(DATABASE).start()
-    monitor = new_monitor(before=[on(port)]).start()
+    monitor = announce()
     monitor.wait_text("RECSYNC_MSG", lambda t: t == f"waiting for a server to announce itself at UDP port {port}", 20)
     server = receiver()
     until(lambda: set(server.open()) == {ioc.name}, 30, "the IOC")
@@ -203,10 +216,10 @@ def test_server_restarts(new_ioc, new_monitor, receiver, port):
     monitor.wait_text("RECSYNC_MSG", lambda t: t == f"the server at 127.0.0.1:{again.port} has 1 of 1 IOCs")
 
 
-def test_unreadable_ioc_harms_no_other(new_ioc, new_monitor, receiver, port):
+def test_unreadable_ioc_harms_no_other(new_ioc, announce, receiver):
     """An IOC that cannot be read does not stand before an IOC that waits for the next server, too."""
     ioc, server = new_ioc(DATABASE).start(), receiver()
-    monitor = new_monitor(before=[on(port)]).start()
+    monitor = announce()
     until(lambda: ioc.name in server.open(), 30, "the IOC")
     broken = new_ioc(db.READY + db.unreadable("TAGS")).start()
     why = f"IOC {broken.name} now (tried again): the info tags of {broken.prefix}TAGS cannot be believed"
@@ -218,11 +231,11 @@ def test_unreadable_ioc_harms_no_other(new_ioc, new_monitor, receiver, port):
     monitor.wait_text("RECSYNC_MSG", lambda t: "cannot be believed; the server has 1 of 2 IOCs" in t, 20)
 
 
-def test_silent_server_harms_nobody(new_ioc, new_monitor, receiver, port):
+def test_silent_server_harms_nobody(new_ioc, announce, receiver):
     """A server accepts the connection and never greets. The monitor continues to work, and says what is wrong."""
     ioc = new_ioc(DATABASE).start()
     server = receiver(isSilent=True)
-    monitor = new_monitor(before=[on(port)]).start()
+    monitor = announce()
     until(lambda: server.sessions, 30, "a connection")
     monitor.wait_ioc(ioc)
     ioc.put("SWITCH", 1)
@@ -247,6 +260,5 @@ def test_off_by_default(new_ioc, new_monitor, receiver):
 @pytest.mark.parametrize("line, why", [("ebpfMonRecSync maybe", "say on or off"),
                                        ("ebpfMonRecSync on 70000", "up to 65535"),
                                        ('ebpfMonRecSync on 0 "" all', "say servers or pvs")])
-def test_refused(new_monitor, line, why):
-    monitor = new_monitor(before=[line]).start()
-    assert any(why in text for text in monitor.process.lines)
+def test_refused(idle_monitor, line, why):
+    assert any(why in text for text in idle_monitor.command(line))
