@@ -75,6 +75,23 @@ static void testGap(void)
     stretch = 0;
 }
 
+/* A packet with the numbers of a circuit, which its client did not send: the circuit has no such channel. */
+static void testNamelessBehindGap(void)
+{
+    struct ebpfMonPeer a = makeCircuit(93);
+
+    stretch = 1;
+    addWrite(a, 100, "X");
+    testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound);
+    addWrite(a, 124, "");
+    addWrite(a, 148, "X");
+    testOk1(match(a, 172, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 1, "a put to an unknown channel that the IOC did not make is not shown");
+    addWrite(a, 196, "");
+    testOk(match(a, 196, "X", 0) == ebpfMonPutJoinFound, "… if it did, it is");
+    stretch = 0;
+}
+
 /* QSRV 1: some PVA puts make no put in the IOC. */
 static void testNoPutMade(void)
 {
@@ -325,11 +342,12 @@ MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(83);
+    testPlan(87);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();
     testGap();
+    testNamelessBehindGap();
     testNoPutMade();
     testStopped();
     testStamps();
