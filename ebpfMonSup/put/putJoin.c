@@ -132,8 +132,8 @@ static int isUnmatched(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLo
     return 0;
 }
 
-/* Bytes behind a gap may look like a message. A put seen in the IOC shows whether it is one. If its channel is not known,
- * that does not do: somebody may have sent a packet of his own with the numbers of this circuit. */
+/* Bytes behind a gap may look like a message. A put seen in the IOC shows whether it is one. That does not do for a put
+ * whose channel is not known: somebody may have sent a packet of his own with the numbers of this circuit. */
 static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 {
     return !p->inside || !p->stretch || p->replied ||
