@@ -30,10 +30,11 @@
 #define WAYS    8
 #define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds */
 
-/* A message to a server elsewhere. */
+/* A message to a server elsewhere; or to one of this host. */
 typedef struct {
     struct ebpfMonPeer  peer;
     struct ebpfMonFirst first;
+    pid_t    pid;  /* its process; 0: elsewhere */
     uint64_t at;   /* monotonic ns; 0: none */
     uint64_t hash; /* of its value */
     uint32_t seq, end, name;
@@ -47,8 +48,12 @@ typedef struct {
 } connection;
 
 typedef struct {
-    message    note[NOTES]; /* the newest is before "next" */
-    unsigned   next;
+    message  note[NOTES]; /* the newest is before "next" */
+    unsigned next;
+} messages;
+
+typedef struct {
+    messages   outside, inside; /* packets of two namespaces are read one after the other, so either may come first */
     connection byInner[PLACES], byOuter[PLACES];
     uint64_t   serial;
 } translatedCircuits;
@@ -79,25 +84,27 @@ static int isSameMessage(const message *a, const message *b)
            a->protocol == b->protocol;
 }
 
-/* A put, or the begin of a circuit, to a server that is not on this host as far as we know. "at": when its packet came,
- * monotonic ns, as the next one. */
-static void noteTranslated(translatedCircuits *t, const ebpfMonWireEvent *ev, uint64_t at)
+/* A put, or the begin of a circuit. "at": when its packet came, monotonic ns, as the next one. */
+static void noteMessage(messages *to, const ebpfMonWireEvent *ev, pid_t pid, uint64_t at)
 {
-    t->note[t->next++ % NOTES] = makeMessage(ev, at);
+    message *m = &to->note[to->next++ % NOTES];
+
+    *m = makeMessage(ev, at);
+    m->pid = pid;
 }
 
-/* The connection, to a server that is not on this host, in which the same message came a moment ago. NULL: none. */
-static const struct ebpfMonPeer *findSame(const translatedCircuits *t, const ebpfMonWireEvent *ev, uint64_t at)
+/* The same message, which came in another connection a moment ago. NULL: none. */
+static const message *findSame(const messages *in, const ebpfMonWireEvent *ev, uint64_t at)
 {
     const message m = makeMessage(ev, at);
 
     for (unsigned i = 1; i <= NOTES; i++) {
-        const message *note = &t->note[(t->next - i) % NOTES];
+        const message *note = &in->note[(in->next - i) % NOTES];
 
         if (!note->at || at > note->at + SAME_NS)
             return NULL;
         if (isSameMessage(note, &m) && memcmp(&note->peer, &ev->peer, sizeof(ev->peer)) != 0)
-            return &note->peer;
+            return note;
     }
     return NULL;
 }
@@ -581,27 +588,38 @@ static int isForwarded(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const
     return netns && netns != ev->peer.netns && ebpfMonServersIsCovered(e->servers, netns);
 }
 
+static void setOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer *inner, const struct ebpfMonPeer *outer)
+{
+    addTranslated(&e->translated, outer, inner);
+    /* it forgets circuits that had no put for a minute */
+    ebpfMonPutJoinSetOuter(e->join, inner, outer, ebpfMonClockMonotonic());
+}
+
 /* Nonzero: the packets are of the outer side of a translated connection, so they are copies. */
 static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
 {
     uint64_t now = findArrival(ev->time); /* however long it takes to find the servers */
+    translatedCircuits *t = &e->translated;
     const struct ebpfMonPeer *outer;
+    const message *same;
 
-    if (server->isElsewhere || isOuterCircuit(&e->translated, &ev->peer))
+    if (server->isElsewhere || isOuterCircuit(t, &ev->peer))
         return 1;
-    if (!server->pid) {
-        noteTranslated(&e->translated, ev, now);
+    outer = server->pid ? findOuter(t, &ev->peer) : NULL;
+    if (outer) {
+        setOuter(e, &ev->peer, outer);
         return 0;
     }
-    outer = findOuter(&e->translated, &ev->peer);
-    if (!outer && (outer = findSame(&e->translated, ev, now)) && !ebpfMonProcNetnsIsOurs(server->pid))
+    same = findSame(server->pid ? &t->outside : &t->inside, ev, now);
+    if (!same)
+        noteMessage(server->pid ? &t->inside : &t->outside, ev, server->pid, now);
+    else if (!ebpfMonProcNetnsIsOurs(server->pid ? server->pid : same->pid))
         return 0;
-    if (!outer)
-        return 0;
-    addTranslated(&e->translated, outer, &ev->peer);
-    /* it forgets circuits that had no put for a minute */
-    ebpfMonPutJoinSetOuter(e->join, &ev->peer, outer, ebpfMonClockMonotonic());
-    return 0;
+    else if (server->pid)
+        setOuter(e, &ev->peer, &same->peer);
+    else
+        setOuter(e, &same->peer, &ev->peer);
+    return same && !server->pid;
 }
 
 int ebpfMonPacketEventsIsOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer *peer)

@@ -758,6 +758,8 @@ void ebpfMonPutJoinSetOuter(ebpfMonPutJoin *join, const struct ebpfMonPeer *inne
     c = ebpfMonJoinCircuitsGet(&join->circuits, inner, at);
     if (c)
         c->outer = *outer;
+    for (ebpfMonPacketPut *p = c ? c->first : NULL; p; p = p->next)
+        p->outer = *outer;
     epicsMutexUnlock(join->lock);
 }
 

@@ -18,6 +18,7 @@
 #define WATCHED_PORT 5064 /* port of an IOC in which each put is seen */
 #define OTHER_PORT   6064 /* port of another process, "other" */
 #define OTHER_PID    4711
+#define NOWHERE_PORT 5999 /* no process of this host listens there */
 
 static ebpfMonTargets *targets;
 static ebpfMonTarget *ioc;
@@ -51,9 +52,11 @@ static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
     return s->port == peer->sport;
 }
 
+static pid_t otherPid = OTHER_PID;
+
 static pid_t findProcess(const struct ebpfMonPeer *peer)
 {
-    return OTHER_PID;
+    return peer->sport == htons(NOWHERE_PORT) ? 0 : otherPid;
 }
 
 static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
@@ -506,12 +509,35 @@ static void testNames(void)
            last.pv);
 }
 
+/* DNAT: packets of the client's connection, and of that to the server. Those of two namespaces may be read in any
+ * order. */
+static void testTranslated(void)
+{
+    testDiag("A connection whose server's address is translated");
+    otherPid = getppid(); /* in our namespace */
+    received = (ebpfMonReceived){ .hasUpTo = 0 };
+    serverName = "other";
+    ebpfMonServersFree(servers);
+    servers = ebpfMonServersNew(targets, &readers);
+    for (int innerFirst = 0; innerFirst < 2; innerFirst++) {
+        renew(1);
+        addPut(innerFirst ? OTHER_PORT : NOWHERE_PORT, 1, 7);
+        addPut(innerFirst ? NOWHERE_PORT : OTHER_PORT, 1, 7);
+        ebpfMonPutJoinSetPacketsRead(join, ebpfMonClockMonotonic() + EBPFMON_SECOND_NS);
+        testOk(publishAfter(60) == 1 && strcmp(last.ioc, "other") == 0, "a put is shown once, %s",
+               innerFirst ? "also if the inner one is read first" : "as one to the server");
+    }
+    otherPid = OTHER_PID;
+    ebpfMonServersFree(servers);
+    servers = ebpfMonServersNew(targets, &readers);
+}
+
 MAIN(testPacketEvents)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(63);
+    testPlan(65);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
@@ -533,6 +559,7 @@ MAIN(testPacketEvents)
     testAudit();
     testEnd();
     testNames();
+    testTranslated();
     ebpfMonPacketEventsFree(events);
     ebpfMonPacketEventsFree(NULL);
     ebpfMonGatewaysFree(gateways);
