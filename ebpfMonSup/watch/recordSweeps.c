@@ -8,8 +8,8 @@
 #include "watch/sweeps.h"
 
 #define UNSETTLED_NS 20000000000ull /* a pass that takes longer is not waited for */
-#define LOOKS_REALTIME 128 /* more looks at records (0.1 to 0.2 µs each) would hold a real-time thread, and all who wait
-                            * for its lock set, for longer than 50 µs. The looks of chains go by stretches */
+#define LOOKS_REALTIME 40 /* more looks at records hold a real-time thread, and all who wait for its lock set, for too
+                           * long: a chain of 100 took 50 instead of 20 µs. Chains have stretches */
 
 /* Marks records that have moved to another scan list, and all records that they reach: until now no sweep has looked at
  * them after passes of that list. */
