@@ -29,6 +29,7 @@
 #define PLACES  1024 /* of connections, in each table; a power of two */
 #define WAYS    8
 #define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds */
+#define CLOCKS_NS 1000000 /* the time of a packet is computed by two clocks */
 
 /* A message to a server elsewhere; or to one of this host. */
 typedef struct {
@@ -103,6 +104,8 @@ static const message *findSame(const messages *in, const ebpfMonWireEvent *ev, u
 
         if (!note->at || at > note->at + SAME_NS)
             return NULL;
+        if (note->pid && at > note->at + CLOCKS_NS)
+            continue; /* sent again: the packet outside comes before the one inside */
         if (isSameMessage(note, &m) && memcmp(&note->peer, &ev->peer, sizeof(ev->peer)) != 0)
             return note;
     }
