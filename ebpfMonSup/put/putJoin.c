@@ -118,7 +118,7 @@ static int isUnmatched(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLo
     judgeUnmatched(look->targets, p);
     end = findEnd(c, p, &byEvents);
     /* a put to nobody of this host may be seen again, in another namespace (packetEvents.h) */
-    if (!byEvents && !p->pid && look->now != UINT64_MAX && look->packetsRead < p->since) {
+    if (!byEvents && look->now != UINT64_MAX && look->packetsRead < p->since) {
         if (look->now + AGAIN_NS < look->due)
             look->due = look->now + AGAIN_NS;
         return 0;

@@ -209,6 +209,7 @@ static void testFoundLate(void)
     a = makeCircuit(181);
     addMessage(a, 124, 148, "X", ebpfMonWireCa, 0, 0);
     eventsStop = now;
+    ebpfMonPutJoinSetPacketsRead(join, now + SECOND);
     testOk(countUnmatchedAfter(60 * MS) == 1, "no IOC: published in time");
     eventsStop = 0;
     ioc->gone = 0;
@@ -232,14 +233,17 @@ static void testOrder(void)
     testOk(match(a, 200, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0, "both are passed");
     now += 60 * MS;
     ebpfMonPutJoinSetEventsRead(join, now);
+    ebpfMonPutJoinSetPacketsRead(join, now);
     list = ebpfMonPutJoinTakeUnmatched(join, now);
     testOk(list && list->seq == 100 && !list->next && !list->inside, "the first is published from its packet");
     free(list);
     now += 10 * SECOND;
     ebpfMonPutJoinSetEventsRead(join, now);
+    ebpfMonPutJoinSetPacketsRead(join, now);
     list = ebpfMonPutJoinTakeUnmatched(join, now);
     testOk(!list, "the second waits until the server has read what came");
     ebpfMonPutJoinSetRead(join, &a, 1, now);
+    ebpfMonPutJoinSetPacketsRead(join, now);
     list = ebpfMonPutJoinTakeUnmatched(join, now);
     testOk(list && list->seq == 124 && !list->next && list->inside, "the second is lost: the IOC served a later one");
     free(list);
@@ -252,6 +256,7 @@ static ebpfMonPacketPut *takeOne(struct ebpfMonPeer a, uint32_t seq)
     addMessage(a, seq, seq + 24, "X", ebpfMonWireCa, 0, ioc->iocId);
     now += 60 * MS;
     ebpfMonPutJoinSetEventsRead(join, now);
+    ebpfMonPutJoinSetPacketsRead(join, now);
     return ebpfMonPutJoinTakeUnmatched(join, now);
 }
 

@@ -191,6 +191,7 @@ static unsigned publishAfter(unsigned ms)
 
     count = 0;
     ebpfMonPutJoinSetEventsRead(join, now);
+    ebpfMonPutJoinSetPacketsRead(join, now);
     ebpfMonPacketEventsPublish(events, now);
     return count;
 }
