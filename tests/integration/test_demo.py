@@ -59,6 +59,9 @@ def test_demo(demo, tmp_path):
                  r"^  machine-orbit +\.1 second .* DEMO:ORBIT:X(@\S+)?$", r"^  DEMO:ORBIT:X(@\S+)? +[1-9]", r"^LATENCY of all chains   [1-9]",
                  r"^lost 0 "):
         assert re.search(line, text, re.M), f"{line}\n{text}"
+    # each put is shown once: its columns come one after the other, and those of two puts must not be mixed
+    shown = re.findall(r"^(\S+ \S+  \S+)  .* → .*  by ", text, re.M)
+    assert len(shown) > 5 and len(shown) == len(set(shown)), text
     assert text.index("PUT_BAD_OPEN_CNT 1 MAJOR") < text.index("PUT_BAD_OPEN_CNT 0 NO_ALARM")
     late = re.search(r"^  machine-orbit +\.1 second +\S+ +\S+ +(\d+)", text, re.M)
     assert int(late[1]) > 0, text

@@ -44,16 +44,20 @@ class Values:
     def __init__(self):
         self._values = {}
         self._severities = {}
+        self._times = {}  # of lists; None: it is being changed
+        self._puts = []
 
     def line(self, text):
         if not text.startswith(MONITOR_P):
             return  # a message of the client library
-        name, _, *values = text.replace('\\"', '"').split("\t")  # camonitor escapes the quotes of long strings
+        name, when, *values = text.replace('\\"', '"').split("\t")  # camonitor escapes the quotes of long strings
         name = name.removeprefix(MONITOR_P)
         values = values[:-2]  # status and severity
         if name in LISTS:
             # for arrays camonitor prints the number of elements
+            self._times[name] = None
             self._values[name] = values[1:] if len(values) > 1 else values
+            self._times[name] = when
         elif name in SCALARS and values:
             self._values[name] = values[0]
             self._severities[name] = text.rpartition("\t")[2]
@@ -65,8 +69,13 @@ class Values:
         return self._values.get(name, [])
 
     def puts(self):
-        """Time, PV, old value, new value and writer of the newest ones."""
-        return list(zip(*(self.list(n) for n in PUTS)))
+        """Time, PV, old value, new value and writer of the newest ones. While an update has changed only some of these
+        columns: the ones before."""
+        before = [self._times.get(n) for n in PUTS]
+        rows = list(zip(*(self.list(n) for n in PUTS)))
+        if len(set(before)) == 1 and before[0] and before == [self._times.get(n) for n in PUTS]:
+            self._puts = rows
+        return self._puts
 
     def unexpected(self):
         """Whether there are unexpected puts, and why."""
