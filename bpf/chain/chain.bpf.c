@@ -14,10 +14,10 @@
 /* What takes longer than this is no chain: we have missed the release. */
 #define CHAIN_MAX_NS (3600ull * 1000000000ull)
 
-/* Notes who began the asynchronous records that go on after this chain. It is the client that this thread serves. If
- * this chain completes an asynchronous record itself, it is who began that record. Otherwise it is the root and the
- * thread of this chain. A global function, so that the verifier checks it only once, and not again after each of the
- * calls before it. */
+/* Notes who began the asynchronous records that go on after this chain: the client that this thread serves; or, if this
+ * chain completes an asynchronous record itself, whoever began that record; or else the root and the thread of this
+ * chain. A global function, so that the verifier checks it only once, and not again after each of the calls before
+ * it. */
 __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u32 wasAsync, __u32 async)
 {
     struct ebpfMonCauseEvent *known = wasAsync ? bpf_map_lookup_elem(&causes, &rootSlot) : 0;
@@ -417,8 +417,8 @@ int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
     });
 }
 
-/* The thread releases one of several lock sets, unless it holds it besides: so who waited for it knows that it waited.
- * A global function, as ebpfmon_note_cause. */
+/* The thread releases one of several lock sets. Notes when, so that a thread that waited for it knows that it waited;
+ * not if this thread holds the lock set by another request, too. A global function, as ebpfmon_note_cause. */
 __attribute__((noinline)) int ebpfmon_note_one_of_many(__u64 set, __u64 now)
 {
     struct thread *th;

@@ -43,10 +43,9 @@ static const volatile __u32 never;
             bpf_tail_call((ctx), 0, 0);   \
     } while (0)
 
-/* Changes nothing, but the verifier forgets where this number was read from. Otherwise, when it is compared, the
- * verifier learns the same about the place that it was read from, and checks the next turn of a loop once for each such
- * result (sync_linked_regs() of the kernel). It costs one instruction, and halves what a sweep costs the
- * verifier. */
+/* Changes nothing, but the verifier forgets where this number was read from. Otherwise a comparison of the number tells
+ * the verifier the same about that place, and it checks the next round of a loop once for each result
+ * (sync_linked_regs() of the kernel). This costs one instruction, and halves the work of the verifier for a sweep. */
 #define FORGET_ORIGIN(x) __asm__ volatile("%0 |= 0" : "+r"(x))
 
 /* Adds atomically; nobody asks for the number that was there. With -mcpu=v3 clang makes of __sync_fetch_and_add() an

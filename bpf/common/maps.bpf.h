@@ -21,7 +21,7 @@ MAP struct {
 /* Nonzero: no probe was hit since the user part set it. The next hit clears it, and wakes the reader. */
 extern volatile __u32 silent;
 
-/* How many programs of queries and of asyn's ports look which chain a thread is in. The user part writes it. */
+/* How many programs of queries and of asyn's ports need to know in which chain a thread is. The user part writes it. */
 extern volatile __u32 rootsNeeded;
 
 /* Elements of the map "roots" that are not free. */
@@ -37,8 +37,8 @@ extern volatile __u32 hasParts;
 /* The element of an IOC is at ebpfMonShareOf(iocId). */
 extern struct ebpfMonShare shares[EBPFMON_SHARES];
 
-/* When a put was last seen after which the last record of a stretch may not tell of all: to a link, to SCAN, to a field
- * that controls time stamps; 0: never. The element of an IOC is at ebpfMonShareOf(iocId), too. */
+/* The time of the last put to a link, to SCAN, or to a field that controls time stamps: after it the last record of a
+ * stretch may not tell of all records. 0: there was none. The element of an IOC is at ebpfMonShareOf(iocId), too. */
 extern volatile __u64 stretchPuts[EBPFMON_SHARES];
 
 /* The targets, a bit by process id. Bits are set, but not cleared: another process may have the same bit. */
@@ -97,9 +97,9 @@ MAP TABLE(kept, LRU_HASH, EBPFMON_KEPT_MAX, struct chainKey, __u32);
 
 MAP TABLE(arrays, HASH, EBPFMON_ARRAYS_MAX, struct ebpfMonFieldKey, struct ebpfMonArrayConf);
 
-/* The process that opened a local connection, by the namespace of its socket, and the last EBPFMON_ENDED_SHARE of those
- * that have ended of each share of the users, because packets and events are read later. Not LRU: somebody who opens
- * and closes thousands of connections would hide who opened the others. */
+/* The process that opened a local connection, by the namespace of its socket. Connections that have ended stay, the
+ * last EBPFMON_ENDED_SHARE of each share of the users, because packets and events are read later. Not LRU: somebody who
+ * opens and closes thousands of connections would hide who opened the others. */
 MAP TABLE(owners, HASH, EBPFMON_OWNERS_MAX, struct ebpfMonPeer, struct ebpfMonOwned);
 
 /* The connections that have ended: the n-th of a share is at n % EBPFMON_ENDED_SHARE of its places. */

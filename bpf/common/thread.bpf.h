@@ -92,7 +92,7 @@ struct thread {
     __u32 putDepth;
     __u32 callbackQueue; /* 1 + the priority of the callbacks of its ring; 0: not known */
     struct offCpu off;
-    __u64 queueWait;         /* ns that the callback was in its queue which this thread took out last */
+    __u64 queueWait;         /* ns that the last callback, which this thread took out, was in its queue */
     struct ebpfMonHandOver from; /* … and its source chain */
     __u32 fromChains;        /* chains to which that led, and that were sent */
     __u32 fromUnsent;        /* nonzero: some such chain was not sent */

@@ -52,7 +52,7 @@ static __always_inline void beginTimingOnly(struct timing *t)
     t->away = t->begin ? readAway() : 0;
 }
 
-/* The ns that this run took. An IOC that wakes our reader is often preempted by it at once, so such runs are the dear
+/* The ns that this run took. An IOC that wakes our reader is often preempted by it at once, so such runs are the long
  * ones: they count, without the time away. 0: this run was not timed; or the kernel does not count the time away, and
  * there was some. Call it last. */
 static __always_inline __u64 takeRun(const struct timing *t)

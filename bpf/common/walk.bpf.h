@@ -3,7 +3,7 @@
  * How a program goes through many things: step by step, until a step returns nonzero. The steps share one struct.
  *
  * Since kernel 5.17, bpf_loop() does that, and the struct is on the stack. For older kernels (EBPFMON_OLD_KERNEL) it is
- * a loop, and the verifier checks it turn by turn. It can check 16384 turns if each turn is short.
+ * a loop, and the verifier checks each round of it. It can check 16384 rounds if each is short.
  *
  * A step is a global function. The verifier checks it only once, for any contents of the struct. It would check a step
  * that is no global function, or is inlined, once for each state in which an earlier step may leave the struct. Before
@@ -25,7 +25,7 @@
 
 #ifdef EBPFMON_OLD_KERNEL
 
-#define WALK_TURNS 128 /* turns of one loop; two loops are nested */
+#define WALK_ROUNDS 128 /* rounds of one loop; two loops are nested */
 
 #define WALK_ROOM(room, what)                     \
     TABLE(room##Room, PERCPU_ARRAY, 1, __u32, what); \
@@ -48,7 +48,7 @@
     __attribute__((noinline)) int ebpfmon_some_##step(__u32 from) \
     {                                                            \
         _Pragma("clang loop unroll(disable)")                    \
-        for (__u32 k = 0; k < WALK_TURNS; k++)                   \
+        for (__u32 k = 0; k < WALK_ROUNDS; k++)                   \
             if (ebpfmon_##step(from + k))                        \
                 return 1;                                        \
         return 0;                                                \
@@ -61,8 +61,8 @@
 #define WALK(step, n, walk)                                         \
     do {                                                            \
         _Pragma("clang loop unroll(disable)")                       \
-        for (__u32 turn_ = 0; turn_ < WALK_TURNS; turn_++)          \
-            if (ebpfmon_some_##step(turn_ * WALK_TURNS))            \
+        for (__u32 round_ = 0; round_ < WALK_ROUNDS; round_++)          \
+            if (ebpfmon_some_##step(round_ * WALK_ROUNDS))            \
                 break;                                              \
     } while (0)
 

@@ -313,9 +313,9 @@ struct ebpfMonChainRec {
 
 #define EBPFMON_CHAIN_BUSY 1 /* the root still processes asynchronously */
 #define EBPFMON_CHAIN_MAIN 2 /* the first thread of the process made it: the shell, or iocInit */
-#define EBPFMON_CHAIN_MORE 4 /* it left more records processing asynchronously than "async" has places; or records
-                              * processed in it by a dbPutField() or the like within a record's processing, and are not
-                              * among its records */
+#define EBPFMON_CHAIN_MORE 4 /* it left more records processing asynchronously than "async" has places; or some of the
+                              * records that it processed are missing, because a routine of a record made them process
+                              * (by dbPutField() or the like) */
 #define EBPFMON_CHAIN_LATE 8 /* it had begun before our probes were attached; "begin" is its end */
 #define EBPFMON_CHAIN_EARLY 16 /* its source chain has not ended yet */
 #define EBPFMON_NO_SYSCALL (-1)

@@ -65,14 +65,14 @@ struct ebpfMonTargetConf {
     __u8 linkType, linkValue, linkPvname, linkPvlMask; /* link.h: struct link */
     __u8 ringHead;
     __u8 hasThreadNames, onceHasLink;
-    __u8 seesScanPuts; /* nonzero while passes are watched: each put that may move a record is seen */
+    __u8 isScanPutSeen; /* nonzero while passes are watched: each put that may move a record is seen */
     __u8 endsOtherwise; /* nonzero: scanList() has another end, which no probe sees */
-    __u8 seesPutLocks; /* nonzero: the entry of dbPutField() tells that it requests the lock of the record */
+    __u8 isPutLockSeen; /* nonzero: the entry of dbPutField() tells that it requests the lock of the record */
     __u16 hits;      /* the place of the IOC in the map "hits" */
     __u16 serving;   /* nonzero: it is seen which client a thread of pvxs begins to serve (ebpfmon_serve). A new number
                       * each time that this begins */
-    __u16 mutexOsd, mutexId; /* epicsMutexParm: the first is the offset of the POSIX mutex in it; or if that is 0, the
-                              * second one is that of its address; both 0: not known */
+    __u16 mutexOsd, mutexId; /* offsets in epicsMutexParm: of the POSIX mutex; if this is 0, mutexId is the offset of
+                              * the mutex's address. Both 0: not known */
     __u64 putsTaken; /* value of ebpfMonPassNotes.putsBegun when the user part read the scan lists */
     __u64 sweepsSince; /* monotonic ns; threads that took their locks before that have not been seen */
     __u32 sweeps;     /* nonzero: passes are watched instead of chains. A new number each time that this begins */
@@ -431,8 +431,8 @@ struct ebpfMonOwned {
     __u32 pad;
 };
 
-/* Map "earlier": a connection that has ended, when another one has the same ends. Then the maps by struct ebpfMonPeer
- * tell of that one, and what the first one has sent may still be unread. */
+/* Map "earlier": a connection that has ended, if a later one has the same ends. The maps by struct ebpfMonPeer then
+ * tell of the later one, but a server may not have read yet what the earlier one had sent. */
 struct ebpfMonEarlierKey {
     struct ebpfMonPeer  peer;  /* as in "owners"; of one in "endedServed", with the namespace of the server's socket */
     struct ebpfMonFirst first; /* which is known */

@@ -4,7 +4,7 @@
  * puts off what is to be done with the bytes (BEV_OPT_DEFER_CALLBACKS). So the receive does not tell whose put it
  * makes. Here it begins to serve one of them, and serves it until it returns.
  *
- * And as whom access security has this client, and who has vouched for it.
+ * It also notes the name that access security has for this client, and who has vouched for it.
  */
 #include "host/host.bpf.h"
 #include "thread/client.bpf.h"

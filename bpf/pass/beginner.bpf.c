@@ -15,8 +15,8 @@ static __always_inline int isInGroup(__u32 tgid, __u64 precord, const struct ebp
     return findSlot(tgid, precord, &slot) && (other = findState(slot)) != 0 && other->group == st->group;
 }
 
-/* The thread has the lock of the record, and goes on with it by a callback. The chain that requested this
- * callback processed the record, if it can reach it: the callback of a driver may be about anything. */
+/* The thread has the lock of the record, and goes on with it by a callback. If the chain that requested this callback
+ * can reach the record, it has processed it; else the callback may be one of a driver, about anything. */
 __attribute__((noinline)) int ebpfmon_note_beginner(__u32 slot)
 {
     struct ebpfMonRecState *st = findState(slot);

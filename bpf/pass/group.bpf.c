@@ -89,7 +89,7 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
     head = findState(group);
     if (!head)
         return 0;
-    if (c.conf->seesScanPuts)
+    if (c.conf->isScanPutSeen)
         gt->sweepsSeen = c.conf->sweeps;
     n = gt->insideCount;
     if (n && gt->inside[0].sweeps != c.conf->sweeps) /* from an earlier time with sweeps */
@@ -238,7 +238,7 @@ __attribute__((noinline)) int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany)
 
     if (!findCaller(&c) || !c.conf->sweeps || !(v.gt = getGroupThread(c.tid)))
         return 0;
-    if (c.conf->seesScanPuts && v.gt->sweepsSeen != c.conf->sweeps) {
+    if (c.conf->isScanPutSeen && v.gt->sweepsSeen != c.conf->sweeps) {
         v.gt->sweepsSeen = c.conf->sweeps;
         ebpfmon_note_unseen_put(c.tgid);
     }

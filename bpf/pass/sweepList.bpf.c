@@ -25,7 +25,7 @@ __attribute__((noinline)) int ebpfmon_begin_list(__u64 mutex, __u64 now)
     list = bpf_map_lookup_elem(&lists, &key);
     if (list) {
         list->begin = now;
-        list->isWhole = c.conf->seesScanPuts /* all probes are attached */ && !hasBreakpoints(c.conf);
+        list->isWhole = c.conf->isScanPutSeen /* all probes are attached */ && !hasBreakpoints(c.conf);
         return 0;
     }
     first.begin = now; /* it had no records when the lists were read */

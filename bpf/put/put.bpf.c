@@ -226,7 +226,7 @@ static __always_inline void seePutField(struct pt_regs *ctx, __u64 paddr, __u64 
     disabled = isDisabled(c.conf, &a);
     if (disabled || isLinkField(&a))
         sendFieldPut(&c, &a, paddr, dbrType, pbuffer, nRequest, disabled);
-    else if (c.conf->seesPutLocks && a.special != EBPFMON_SPC_ATTRIBUTE)
+    else if (c.conf->isPutLockSeen && a.special != EBPFMON_SPC_ATTRIBUTE)
         ebpfmon_request_put_lock(a.precord, PT_REGS_SP(ctx), now);
 }
 

@@ -64,8 +64,8 @@ static __always_inline struct ebpfMonQueryCall *getPlace(struct ebpfMonQueryInCa
     return (void *)(in + 1) + (__u64)n * plan.stride;
 }
 
-/* Nonzero: of the call that begins now the kernel will not tell the end, because functions of this thread that have a
- * return probe, ours or another one, have not returned yet, as many as it keeps (prepare_uretprobe,
+/* Nonzero: the kernel will not show the end of the call that begins now. It keeps a limited number of calls of each
+ * thread that have a return probe, ours or others, and have not returned (prepare_uretprobe in
  * kernel/events/uprobes.c). */
 static __always_inline int isEndUnseen(void)
 {

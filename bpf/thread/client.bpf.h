@@ -82,11 +82,15 @@ static __always_inline int mayBeSame(const struct ebpfMonOwned *own, const struc
     return own->isChosen || !isFirstKnown(&own->first) || ebpfMonFirstIsSame(&own->first, first);
 }
 
-/* Who opened the connection "peer", from which the thread has received. A client in the namespace of the server has one
- * such connection at a time; the thread may still read from one that has ended. The namespace of another client may be
- * anybody's: only the sequence numbers show that it is the other end of this one. Those of a client's socket that is
- * older than the monitor are not known; it counts if that of the server is, too, and if one namespace only had such a
- * socket. ebpfMonKernelGetOwner does the same without the last. */
+/*
+ * Who opened the connection "peer", from which the thread has received.
+ *
+ * In the namespace of the server there is one such connection at a time, but the thread may still read from one that
+ * has ended. Any user can make another namespace with the same addresses: there only the sequence numbers show that a
+ * socket is the other end of this connection. If the client's socket is older than the monitor, they are not known.
+ * Then it counts if the server's socket is older, too, and only one namespace had such a socket (ebpfMonKernelGetOwner
+ * does not look at the latter).
+ */
 static __always_inline struct ebpfMonOwned *findOwner(const struct ebpfMonPeer *peer, const struct thread *th)
 {
     struct ebpfMonOwned *own = findOwned(peer);

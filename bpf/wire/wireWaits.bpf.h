@@ -4,10 +4,9 @@
  * again. Only a put has to reach its PVs at once; all else is counted or remembered, and is read a second later at the
  * latest, in order.
  *
- * So these wait: datagrams (searches and beacons), connections that begin or end, what servers send (updates and
- * replies; who waits for the reply to a put is awake, or lets all packets wake it), and a packet to a server that has
- * one message and no put, as clients send for a get, or to show that they live. A packet with several messages is not
- * looked through.
+ * So these wait: datagrams (searches and beacons); connections that begin or end; what servers send (updates and
+ * replies; a reader that waits for the reply to a put is awake, or lets all packets wake it); a packet to a server with
+ * one message that is no put. A packet with several messages does not wait: nobody looks through them here.
  */
 #ifndef EBPFMON_WIREWAITS_BPF_H
 #define EBPFMON_WIREWAITS_BPF_H

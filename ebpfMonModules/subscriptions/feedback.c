@@ -220,7 +220,7 @@ void ebpfMonFeedbackAddPut(ebpfMonFeedback *f, const ebpfMonModulePut *put)
 /* --- words ------------------------------------------------------------------------------------------------------ */
 
 /* Nonzero: it is so now. Of kindAnswer, "who": the writer. */
-static int isSo(const pvEntry *e, int kind, int who, uint64_t now)
+static int isGoingOn(const pvEntry *e, int kind, int who, uint64_t now)
 {
     double rate = kind == kindAnswer ? e->writer[who].rate : e->writer[0].rate + e->writer[1].rate;
 
@@ -259,7 +259,7 @@ void ebpfMonFeedbackTell(ebpfMonFeedback *f, ebpfMonFeedbackIsSubscribed isSubsc
                 epicsMutexMustLock(f->lock);
                 e = f->pv[i];
                 epicsMutexUnlock(f->lock);
-                if ((e.toldAt[kind] && now - e.toldAt[kind] < TOLD_NS) || !isSo(&e, kind, who, now) ||
+                if ((e.toldAt[kind] && now - e.toldAt[kind] < TOLD_NS) || !isGoingOn(&e, kind, who, now) ||
                     (kind == kindAnswer && !isSubscribed(arg, e.ioc, e.pv, e.writer[who].peer)))
                     continue;
                 epicsMutexMustLock(f->lock);
@@ -288,7 +288,7 @@ void ebpfMonFeedbackAddText(ebpfMonFeedback *f, const char *ioc, const char *pv,
     epicsMutexUnlock(f->lock);
     for (int kind = 0; kind < KINDS; kind++)
         for (int who = 0; who < (kind == kindAnswer ? 2 : 1); who++)
-            if (e.toldAt[kind] && isSo(&e, kind, who, ebpfMonClockMonotonic())) {
+            if (e.toldAt[kind] && isGoingOn(&e, kind, who, ebpfMonClockMonotonic())) {
                 describe(&e, kind, who, one, sizeof(one));
                 ebpfMonTextAdd(text, size, "; %s", one);
             }

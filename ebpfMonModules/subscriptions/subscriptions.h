@@ -109,7 +109,7 @@ void ebpfMonSubscriptionsAddFeedback(ebpfMonSubscriptions *subs, const char *ioc
 /* As ebpfMonWhyIocsFind. */
 int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *subs, const char *record, char *text, size_t size);
 
-/* How many subscriptions to this record are of nobody with a CA client's channel, by who has them. Returns the sum. */
+/* How many subscriptions to this record belong to no CA client, by their owners. Returns the sum. */
 unsigned ebpfMonSubscriptionsCountOthers(ebpfMonSubscriptions *subs, uint32_t iocId, long record,
                                          unsigned count[EBPFMON_FLOW_OWNERS]);
 

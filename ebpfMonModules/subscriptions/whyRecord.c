@@ -213,9 +213,10 @@ static int findThreadCause(const char *ioc, const char *thread, char *text, size
 
     for (unsigned i = 0; status && (kind = getCell(published, "WAIT_KINDS", i)) != NULL; i++) {
         const char *cause = getCell(published, "WAIT_CAUSES", i), *pv = getCell(published, "WAIT_PVS", i);
-        int isOf = strcmp(pv, thread) == 0 || (strstr(cause, "deadlock") && strstr(cause, thread)); /* one for all */
+        /* a deadlock has one row for all of its threads */
+        int isOnThread = strcmp(pv, thread) == 0 || (strstr(cause, "deadlock") && strstr(cause, thread));
 
-        if (strcmp(kind, "thread") == 0 && isOf && strcmp(getCell(published, "WAIT_IOCS", i), ioc) == 0) {
+        if (strcmp(kind, "thread") == 0 && isOnThread && strcmp(getCell(published, "WAIT_IOCS", i), ioc) == 0) {
             ebpfMonTextCopy(text, size, cause);
             status = 0;
         }

@@ -28,7 +28,7 @@
 typedef struct {
     uint32_t id;
     char     name[EBPFMON_IOCNAME_SIZE];
-    int      seesPuts;
+    int      arePutsSeen;
     uid_t    user;      /* who pays for it: host/procRead.h */
 } watchedIoc;
 
@@ -163,7 +163,7 @@ static void listWatched(ebpfMonUseKeeper *k)
         if (t->gone || !t->cat || t->level == ebpfMonLevelOff)
             continue;
         k->ioc[n].id = t->iocId;
-        k->ioc[n].seesPuts = t->putsSince != UINT64_MAX;
+        k->ioc[n].arePutsSeen = t->putsSince != UINT64_MAX;
         k->ioc[n].user = t->user;
         memcpy(k->ioc[n++].name, t->name, sizeof(t->name));
     }
@@ -186,15 +186,15 @@ static void writePayers(ebpfMonUseKeeper *k)
 /* Writes in which ways each IOC is watched now. 0, EBPFMON_STORE_FULL, or -1: "why" says what is wrong. */
 static int writeWatched(ebpfMonUseKeeper *k, char *why, size_t size)
 {
-    int seesPackets, status = 0;
+    int arePacketsSeen, status = 0;
 
-    seesPackets = ebpfMonPublishedLock()->packets.state == ebpfMonWireOn;
+    arePacketsSeen = ebpfMonPublishedLock()->packets.state == ebpfMonWireOn;
     ebpfMonPublishedUnlock();
     for (unsigned i = 0; i < k->iocs && status == 0; i++) {
         int ways = k->calls.findWays(k->calls.arg, k->ioc[i].id);
 
-        ways |= (k->ioc[i].seesPuts ? EBPFMON_WATCHED_PUTS : 0) | (seesPackets ? EBPFMON_WATCHED_PACKETS : 0);
-        if (!seesPackets)
+        ways |= (k->ioc[i].arePutsSeen ? EBPFMON_WATCHED_PUTS : 0) | (arePacketsSeen ? EBPFMON_WATCHED_PACKETS : 0);
+        if (!arePacketsSeen)
             ways &= ~EBPFMON_WATCHED_CONNECTIONS;
         if (ebpfMonUseStoreGetPayer(k->store, k->ioc[i].name) == k->full)
             continue; /* a gap: some of his uses are not written */
@@ -280,7 +280,8 @@ static int writeBatch(ebpfMonUseKeeper *k, size_t *cursor, int all, char *why, s
     return status ? -1 : (int)n;
 }
 
-/* The file is full, and not only for who has most in it. Nonzero: there is more room now, or who has most is known. */
+/* The file is full, and not only for the user who has most in it. Nonzero: there is more room now, or this user is
+ * known. */
 static int makeRoom(ebpfMonUseKeeper *k, char *why, size_t size)
 {
     int64_t full = k->full;

@@ -20,7 +20,7 @@ typedef enum {
     ebpfMonCalledLock,   /* dbScanLock */
     ebpfMonCalledUnlock, /* dbScanUnlock */
     ebpfMonCalledLockMany, /* dbScanLockMany */
-    ebpfMonCalledProcess,  /* dbProcess, in a file that is not the one of Base which has it */
+    ebpfMonCalledProcess,  /* dbProcess, called in another file than the one of Base that has it */
     ebpfMonCalledListEnd   /* epicsMutexUnlock, as the last thing that scanList does */
 } ebpfMonCalled;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the cheapest place for a probe in any function of a process, by the symbol of the function, or the places of a
- * USDT probe by its name, in the files that the process has mapped. The process and its files may never answer: each
- * look is a job that can be abandoned (foreign.h).
+ * Finds places for probes in the files that a process has mapped: the cheapest place in a function, by its symbol, or
+ * the places of a USDT probe, by its name. The process and its files may never answer: each look is a job that can be
+ * abandoned (foreign.h).
  */
 #ifndef EBPFMON_FUNCTIONSITE_H
 #define EBPFMON_FUNCTIONSITE_H

@@ -268,7 +268,7 @@ unsigned ebpfMonForeignAccountsCountStuck(const ebpfMonForeignAccounts *accounts
 /* */
 
 #define STACK_BYTES (512u * 1024u)
-#define IDLE_NS     (12 * EBPFMON_SECOND_NS) /* then a reader without a job ends; but for one, the reserve */
+#define IDLE_NS     (12 * EBPFMON_SECOND_NS) /* then a reader without a job ends, except one, the reserve */
 #define REFUSED_NS  (30 * EBPFMON_SECOND_NS) /* so long after a thread was refused it is said */
 #define SLOW_NS     2000000ull   /* what is charged: a job that takes longer … */
 #define LONG_NS     100000000ull /* … or this, if it only computes */

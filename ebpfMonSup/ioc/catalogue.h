@@ -83,8 +83,8 @@ typedef struct {
     uint32_t name;      /* offset in catalogue.pool */
     uint16_t rtype;
     uint8_t  flags;     /* EBPFMON_REC_… */
-    uint8_t  dev;       /* 1 + DTYP of a record that is I/O Intr by a device support which is not of Base; 0: of another
-                         * one. The follower's own */
+    uint8_t  dev;       /* 1 + DTYP, if the record is I/O Intr and its device support is not Base's; else 0. The
+                         * follower's own */
     uint32_t *to;       /* records that it processes through database links, one entry for each link; then
                          * as many entries with the index of the link's field */
     uint32_t toCount;

@@ -29,7 +29,7 @@ typedef struct {
 } keptServer;
 
 struct ebpfMonPacketServers {
-    epicsMutexId lock; /* of all that follows, but for the listener */
+    epicsMutexId lock; /* of all that follows, except the listener */
     keptServer   kept[EBPFMON_PACKET_SERVERS];
     uint32_t     nextId;
     int          wantPvs;
@@ -162,7 +162,7 @@ void ebpfMonPacketServersAddPv(ebpfMonPacketServers *s, pid_t pid, uint64_t star
     epicsMutexUnlock(s->lock);
 }
 
-static int isIn(const ebpfMonPacketServer *list, unsigned count, const ebpfMonPacketServer *server)
+static int isInList(const ebpfMonPacketServer *list, unsigned count, const ebpfMonPacketServer *server)
 {
     for (unsigned i = 0; i < count; i++)
         if (list[i].pid == server->pid && list[i].start == server->start)
@@ -191,7 +191,7 @@ void ebpfMonPacketServersSetList(ebpfMonPacketServers *s, const ebpfMonPacketSer
 
     epicsMutexMustLock(s->lock);
     for (keptServer *k = s->kept; k < s->kept + EBPFMON_PACKET_SERVERS; k++)
-        if (k->server.pid && !isIn(list, count, &k->server)) {
+        if (k->server.pid && !isInList(list, count, &k->server)) {
             isNew |= k->server.isListed;
             freeNames(&k->names);
             k->server = (ebpfMonPacketServer){0};

@@ -469,7 +469,7 @@ typedef struct {
 
 /* --- all --- */
 
-/* The groups: the values of a group change together, and its PVs process together. */
+/* The scan groups: the values of one change together, and its PVs process together. */
 typedef enum {
     ebpfMonGroupState,  /* state, losses, costs, packets */
     ebpfMonGroupIocs,

@@ -109,8 +109,8 @@ typedef struct {
     char     realUser[40];/* real user of a client on this host, from the kernel */
     uint32_t peerPid;     /* process of a client on this host; else 0 */
     uint32_t peerUid;
-    int      isUnsure;    /* nonzero: another client of the same thread of the server may have made the put. All that is
-                           * said of the client is of one that may be it */
+    int      isUnsure;    /* nonzero: one of several clients of the same thread made the put. What is said of the client
+                           * is said of one of them */
     char     gateway[96]; /* gateways that made the put for the client, "pvagw[1234], pvagw[1235]": he is connected to
                            * the first. Empty: none, as far as is known */
     unsigned gatewayClients; /* so many clients may be the one; 0: none is known. If it is not 1, all that is said of

@@ -91,13 +91,13 @@ static void onLinkChanged(void *arg, uint32_t iocId, uint64_t precord)
 {
     ebpfMonMonitor *m = arg;
     const ebpfMonTarget *t;
-    int isOwed;
+    int willBeRead;
 
     ebpfMonTargetsLock(m->targets);
     t = ebpfMonTargetsFindById(m->targets, iocId);
-    isOwed = t && t->owesLinks; /* then all its links are read, later */
+    willBeRead = t && t->owesLinks; /* then all its links are read, later */
     ebpfMonTargetsUnlock(m->targets);
-    if (!isOwed)
+    if (!willBeRead)
         ebpfMonRequestsAddLinks(m->requests, iocId, precord);
 }
 

@@ -10,7 +10,7 @@
 
 #define ON_REQUEST 100 /* not part of any level: the follower attaches it if needed */
 #define CALLER(who) (1u << ebpfMonCaller##who)
-#define PROCESSING (CALLER(Other) | CALLER(PutField)) /* those that can process records, but for scanList */
+#define PROCESSING (CALLER(Other) | CALLER(PutField)) /* those that can process records, except scanList */
 #define PUTS (EBPFMON_BIT(ebpfMonProgPut) | EBPFMON_BIT(ebpfMonProgPutField)) /* a put to SCAN, and a lock that
                                                                                * dbPutField() takes, is seen there */
 
@@ -150,7 +150,7 @@ static int isPutLockSeen(const ebpfMonAttached *att)
     return calls && calls->putFieldLocks && att->core->site[ebpfMonFnPutField].cls == ebpfMonSiteFast;
 }
 
-int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att, uint32_t on)
+int ebpfMonAttachIsPutLockSeen(const ebpfMonAttached *att, uint32_t on)
 {
     return att->way != ebpfMonAttachEntries && isPutLockSeen(att) && (on & PUTS) == PUTS &&
            (on & (EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgLocked)));
@@ -328,7 +328,7 @@ uint32_t ebpfMonAttachSet(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay 
     att->way = way;
     /* Attach in the reverse order of the enum: the program that sees the end of a chain comes before the one that sees
      * its beginning. So the kernel part never sees a lock that is taken and not released (for those of
-     * dbPutField(), ebpfMonTargetConf.seesPutLocks does that). For the same reason the
+     * dbPutField(), ebpfMonTargetConf.isPutLockSeen does that). For the same reason the
      * return of dbPut() comes before its entry. Detach in the order of the enum: a program is not
      * called any more, or returns at once (isTakenAway of bpf/common/probe.bpf.h), long before the kernel has removed
      * its probe. */

@@ -61,7 +61,7 @@ uint32_t ebpfMonAttachSweeps(const ebpfMonAttached *att);
 
 /* Nonzero: when these programs are attached, in the way of the attached probes, those of puts also tell which locks
  * dbPutField() requests and takes, and no others do. */
-int ebpfMonAttachSeesPutLocks(const ebpfMonAttached *att, uint32_t on);
+int ebpfMonAttachIsPutLockSeen(const ebpfMonAttached *att, uint32_t on);
 
 /* Attaches the programs in "want" (a bit each), and detaches all others. If "way" is a new one, all are detached first.
  * A probe that cannot be attached is left out; "note" gets the reason for the first one, or "". Returns the programs

@@ -13,7 +13,7 @@
 #define EBPFMON_STACK_REFUSED ENOTRECOVERABLE
 
 /* Looks at the machine code of all programs for uprobes of a loaded object. 0; or -EBPFMON_STACK_REFUSED: one of them
- * uses a private stack, and this kernel can preempt it. The kernel shows the code only to who has CAP_SYSLOG and to
+ * uses a private stack, and this kernel can preempt it. The kernel shows the code only to those with CAP_SYSLOG and to
  * root, and not where kptr_restrict is 2; then 0. */
 int ebpfMonThreadStackCheck(const struct bpf_object *object);
 

@@ -348,7 +348,7 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
                                             * seconds */
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
-#define MEMORY_NS (10 * EBPFMON_SECOND_NS) /* so often the memory is read, which changes slowly and is dear to read */
+#define MEMORY_NS (10 * EBPFMON_SECOND_NS) /* between two readings of the memory: it changes slowly, and takes long */
 #define CPU_STEP    0.01 /* the precision (PREC) of the PVs CPU and MEM */
 #define MEMORY_STEP 0.1
 /* The groups whose values also change while nothing happens: our own CPU time, that of the IOCs, beacons. */

@@ -69,7 +69,7 @@ int ebpfMonSlowChainsPrints(ebpfMonSlowChains *slow, ebpfMonTarget *t, const ebp
 void ebpfMonSlowChainsTick(ebpfMonSlowChains *slow, uint64_t now, int all);
 uint64_t ebpfMonSlowChainsGetDue(const ebpfMonSlowChains *slow);
 
-/* Inserts "length" characters of text (whole traces, whose lines begin with spaces but for the first) at the beginning
+/* Inserts "length" characters of text (whole traces, whose lines begin with spaces, except the first) at the beginning
  * of "buf". If there is no room for everything, the last traces of "buf" are dropped. */
 void ebpfMonSlowChainsPrepend(char *buf, size_t size, const char *text, size_t length);
 

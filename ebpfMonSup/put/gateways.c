@@ -37,7 +37,7 @@ typedef struct {
     uint64_t          repliedAt; /* monotonic ns; 0: no reply has come */
     uint8_t           isUsed;
     uint8_t           isTaken;   /* its inner put is known */
-    uint8_t           isClaimed; /* an inner put may be its one */
+    uint8_t           isClaimed; /* an inner put may belong to it */
     ebpfMonPacketPut *waiting;   /* not published: its inner put may come … */
     uint64_t          until;     /* … until then */
     ebpfMonPacketPut  p;         /* without data, and not in any list */

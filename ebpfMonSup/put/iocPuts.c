@@ -23,7 +23,7 @@
                                     * lock */
 #define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
-#define PACKETS_LATE_NS 500000000ull /* the packet thread may not get its turn */
+#define PACKETS_LATE_NS 500000000ull /* the packet thread may have no CPU meanwhile */
 
 typedef struct {
     ebpfMonPendingPut *first, *last;

@@ -286,13 +286,13 @@ void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPu
 }
 
 ebpfMonPacketPut *ebpfMonJoinCircuitsFindSeq(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *c,
-                                             uint32_t seq, int (*isIt)(const ebpfMonPacketPut *p, const void *arg),
+                                             uint32_t seq, int (*fits)(const ebpfMonPacketPut *p, const void *arg),
                                              const void *arg)
 {
     ebpfMonPacketPut *found = NULL;
 
     for (ebpfMonPacketPut *p = circuits->bySeq[hashSeq(c, seq)]; p; p = p->nextSeq) /* the newest first */
-        if (p->in == c && p->seq == seq && isIt(p, arg))
+        if (p->in == c && p->seq == seq && fits(p, arg))
             found = p;
     return found;
 }

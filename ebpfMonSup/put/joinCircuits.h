@@ -109,10 +109,10 @@ void ebpfMonJoinCircuitsSetPublished(ebpfMonJoinCircuits *circuits, ebpfMonPacke
 /* The caller frees it. */
 void ebpfMonJoinCircuitsRemovePut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut *put);
 
-/* The put in the queue whose message has this sequence number, and of which "isIt" says so; of several the first. NULL:
- * none. */
+/* The put in the queue whose message has this sequence number, and for which "fits" is nonzero; of several the first.
+ * NULL: none. */
 ebpfMonPacketPut *ebpfMonJoinCircuitsFindSeq(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *circuit,
-                                             uint32_t seq, int (*isIt)(const ebpfMonPacketPut *p, const void *arg),
+                                             uint32_t seq, int (*fits)(const ebpfMonPacketPut *p, const void *arg),
                                              const void *arg);
 /* … with this id. */
 ebpfMonPacketPut *ebpfMonJoinCircuitsFindId(const ebpfMonJoinCircuits *circuits, const ebpfMonJoinCircuit *circuit,

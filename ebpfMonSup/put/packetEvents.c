@@ -510,7 +510,7 @@ struct ebpfMonPacketEvents {
     ebpfMonRealCircuits     *realCircuits;
     uint64_t                 lost;     /* events of IOCs, when they were counted last */
     uint64_t                 lostAt;   /* monotonic ns: when there were more than before */
-    uint64_t                 packetsLost, packetsLostAt; /* the same of packets */
+    uint64_t                 packetsLost, packetsLostAt; /* the same, but packets */
     uint64_t                 askedAt;  /* monotonic ns: when the kernel was asked for a socket */
     ebpfMonPacketPut        *late;     /* puts that are judged again, in their order */
     uint64_t                 lateAt;   /* … monotonic ns: when */

@@ -108,8 +108,8 @@ static void setNames(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const e
     else
         snprintf(put->pv, sizeof(put->pv), "%s.%.6s", name, field);
 
-    /* The name as the client wrote it. The kernel part read it where a client has its channel. But the put may be of
-     * nobody: so the name is believed only if it names this record. */
+    /* The name as the client wrote it. The kernel part read it where a client has its channel. But perhaps no client
+     * made the put: so the name is believed only if it names this record. */
     ebpfMonTextCopyBytes(put->channel, sizeof(put->channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
     base = ebpfMonPutGetRecordLength(put->channel);
     if (!put->channel[0] || base >= sizeof(record)) {

@@ -19,8 +19,8 @@
  * EPICS Base, or a Base that is not recognised. They are listed with the IOCs, so that nobody takes them for watched or
  * for absent.
  *
- * A process is such a server if packets prove it, because any process may listen at the port of a protocol, and any
- * process may send a beacon that names the port of another one:
+ * Any process may listen at the port of a protocol, and may send a beacon that names the port of another one. So a
+ * process is such a server only if packets prove it:
  * - it has accepted a connection, and answered in it by the protocol that a client has a channel. The connection must
  *   have been followed from its first byte, because later bytes may be the content of anything. Or
  * - it has sent a beacon from a socket of its own, for a port at which it listens.
@@ -75,12 +75,12 @@ typedef struct {
 
 typedef struct ebpfMonPutRoom {
     ebpfMonUserNames  *users;      /* any thread */
-    ebpfMonPutClients *clients;    /* any thread, but for what its header says */
+    ebpfMonPutClients *clients;    /* any thread; its header has exceptions */
     ebpfMonLinkWrites *linkWrites; /* any thread */
     ebpfMonPutJoin    *join;       /* any thread */
     ebpfMonThreadPuts *threadPuts; /* event thread */
     ebpfMonIocPuts    *iocPuts;    /* event thread */
-    ebpfMonOwnPuts    *ownPuts;    /* event thread, but for what ebpfMonOwnPutsHas reads */
+    ebpfMonOwnPuts    *ownPuts;    /* event thread; ebpfMonOwnPutsHas: any thread */
     ebpfMonServers    *servers;    /* packet thread, as all that follows */
     ebpfMonOtherServers *otherServers;
     ebpfMonPacketPuts *packetPuts;

@@ -477,7 +477,7 @@ static int isNaming(ebpfMonTarget *t, ebpfMonLinkOwner owner, uint64_t field)
 }
 
 /* The thread of recDynLink.c (modules calc and sscan) makes the puts of all swait and sscan records, as a CA client of
- * its own IOC. Who told it to is not seen, only who may: the records whose texts name this field. */
+ * its own IOC. Which record told it to is not seen, only which may have: those whose texts name this field. */
 static void findNamingRecord(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
                              ebpfMonPut *put)
 {
@@ -496,10 +496,10 @@ static void findNamingRecord(ebpfMonPutWriters *writers, ebpfMonTarget *t, const
     if (found > NAMES)
         return;
     for (uint32_t i = 0; i < found; i++) {
-        int isSo = isNaming(t, owner[i], field);
+        int named = isNaming(t, owner[i], field);
 
-        isUnknown |= isSo < 0;
-        if (isSo <= 0)
+        isUnknown |= named < 0;
+        if (named <= 0)
             continue;
         owner[n++] = owner[i];
         if (len < sizeof(names))
@@ -631,7 +631,7 @@ static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct 
         put->through = ebpfMonByInit;
         return 0;
     }
-    /* the main thread of an IOC runs its shell, but for that of a script interpreter */
+    /* the main thread of an IOC runs its shell, unless it is that of a script interpreter */
     hasShell = isMainThread(&ev->head) && strncmp(ev->who.comm, "python", 6) != 0;
     put->through = hasShell ? ebpfMonByShell : ebpfMonByThread;
     if (strncmp(put->thread, "dbCaLink", 8) == 0) /* dbCa.c: a CA link to a record of its own IOC */

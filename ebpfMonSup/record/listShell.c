@@ -9,7 +9,8 @@
 #include "model/ops.h"
 #include "record/shellCommand.h"
 
-/* The pattern is the first argument; "what": of what it is one. NULL: it has none. "record": a pattern of records. */
+/* "argument": the pattern, and "what" says of which names; NULL: the command has no pattern. "record": a pattern of
+ * records. */
 static void printList(const char *command, ebpfMonList of, const char *argument, const char *what, const char *record)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;

@@ -97,7 +97,7 @@ ebpfMonTraceWalk *ebpfMonTraceWalkNew(void);
 void ebpfMonTraceWalkFree(ebpfMonTraceWalk *walk); /* NULL does no harm */
 
 /* Walks through the trace, whose indexes are of trace->cat. What a call of the visitor gets is valid during that call,
- * but for "above": as long as the chains below it are walked. */
+ * except "above": that is valid as long as the chains below it are walked. */
 void ebpfMonTraceWalkRun(ebpfMonTraceWalk *walk, const ebpfMonTrace *trace, const ebpfMonTraceVisitor *visitor,
                          void *arg);
 

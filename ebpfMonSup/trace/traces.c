@@ -907,10 +907,10 @@ uint64_t ebpfMonTracesGetDue(const ebpfMonTraces *x, uint64_t now)
     uint64_t due = UINT64_MAX;
 
     for (const ebpfMonTrace *trace = x->first; trace; trace = trace->next) {
-        uint64_t its = findDue(x, trace, now);
+        uint64_t traceDue = findDue(x, trace, now);
 
-        if (its < due)
-            due = its;
+        if (traceDue < due)
+            due = traceDue;
     }
     return due;
 }

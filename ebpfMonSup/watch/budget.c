@@ -56,7 +56,7 @@ static int allowAll(ebpfMonBudget *b)
 }
 
 /* Assumes that the whole cost comes from timing chains. If it does not, the next step down follows. After a slow pass,
- * all chains are timed for a while: the cost is that of this while, and must not make the turns of other times
+ * all chains are timed for a while: this time costs more, and must not make the turns of other times
  * shorter. */
 static double findTimed(const ebpfMonBudget *b, const ebpfMonCostSample *s)
 {

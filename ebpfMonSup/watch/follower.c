@@ -31,7 +31,7 @@
 typedef enum { blindNot, blindToMemory, blindToFiles } blindness;
 
 struct ebpfMonFollower {
-    ebpfMonTargetLife life; /* fixed but for isMeanwhile, as the next two */
+    ebpfMonTargetLife life; /* fixed, except isNested; the next two are fixed */
     ebpfMonFollowerSink sink;
     ebpfMonIocFinder *finder;
     ebpfMonWorker *worker;  /* for other threads: set while none of them uses the follower */
@@ -43,7 +43,7 @@ struct ebpfMonFollower {
     uint64_t  capabilities; /* of this process */
     ebpfMonClockSteps clockSteps;
     uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
-    unsigned  turn;         /* they take turns: in this one each is looked at once; never that of a new target, 0 */
+    unsigned  lookRound;    /* in a round each of them is looked at once; never 0, which a new target has */
     uint64_t  refusedAt;    /* no place for an IOC; 0: never */
     int       hasSearched;  /* all processes that were there have been looked at */
     const ebpfMonTarget *busy; /* it is being looked at, and others are meanwhile; NULL: none */
@@ -210,12 +210,12 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     /* the cost of other processes of its user delays this IOC, but not the IOCs of other users */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
-        if (r->now - f->chargedAt < CHARGED_NS || t->follower.turn == f->turn) {
+        if (r->now - f->chargedAt < CHARGED_NS || t->follower.lookRound == f->lookRound) {
             shortenWait(r, TICK_IDLE);
             return;
         }
         f->chargedAt = r->now;
-        t->follower.turn = f->turn;
+        t->follower.lookRound = f->lookRound;
     }
     shortenWait(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }
@@ -270,7 +270,7 @@ static void followAll(ebpfMonFollower *f, followRound *r)
     for (unsigned i = 0; i < count; i++)
         followTarget(f, r, list[i]);
     if (r->now - f->chargedAt >= CHARGED_NS)
-        f->turn++; /* the last of them had its turn */
+        f->lookRound++; /* all of them were looked at */
     if (r->changed)
         ebpfMonRequestsSetApplied(f->life.requests);
 }
@@ -325,7 +325,7 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
 
 /* A large database is being read, which takes seconds: other IOCs go first, but those that are large, too. None is
  * forgotten, because the round that is under way goes on with its list. */
-static void followMeanwhile(void *arg)
+static void followOthers(void *arg)
 {
     ebpfMonFollower *f = arg;
     ebpfMonTarget *list[EBPFMON_TARGETS_MAX];
@@ -333,9 +333,9 @@ static void followMeanwhile(void *arg)
     unsigned count;
     followRound r = { .worker = f->worker, .now = ebpfMonClockMonotonic(), .wait = TICK_IDLE };
 
-    if (f->life.isMeanwhile)
+    if (f->life.isNested)
         return;
-    f->life.isMeanwhile = 1;
+    f->life.isNested = 1;
     ebpfMonRequestsGetFilter(f->life.requests, &r.filter);
     ebpfMonRecordTablesReserve(f->life.tables);
     count = ebpfMonTargetsListByRank(f->life.targets, list, EBPFMON_TARGETS_MAX);
@@ -345,7 +345,7 @@ static void followMeanwhile(void *arg)
     if (count < EBPFMON_TARGETS_MAX)
         adoptNew(f, &r);
     f->busy = busy;
-    f->life.isMeanwhile = 0;
+    f->life.isNested = 0;
 }
 
 /* What keeps us from seeing IOCs, if anything. */
@@ -412,7 +412,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     ebpfMonTarget *t;
 
     f->capabilities = ebpfMonProcCapabilities();
-    f->turn = 1;
+    f->lookRound = 1;
     ebpfMonClockStepsBegin(&f->clockSteps);
     while (!ebpfMonWorkerIsStopping(worker)) {
         followRound r = { .worker = worker };
@@ -466,7 +466,7 @@ ebpfMonFollower *ebpfMonFollowerNew(ebpfMonTargets *targets, ebpfMonRequests *re
     f->sink = *sink;
     f->finder = ebpfMonIocFinderNew(watchSelf, isWatched, isRunningIoc, targets, ebpfMonKernelSetPlain);
     f->life = (ebpfMonTargetLife){ targets, requests, tables, governor, f->finder, sink->iocsChanged, sink->arg,
-                                   followMeanwhile, f, 0 };
+                                   followOthers, f, 0 };
     if (!f->finder) {
         free(f);
         return NULL;

@@ -171,9 +171,9 @@ static void fillTargetConf(struct ebpfMonTargetConf *conf, const ebpfMonTarget *
     conf->slowNs = (uint64_t)(filter->slowUs * 1000);
     conf->parallel = (uint16_t)t->follower.timing.parallel;
     conf->queuesSince = t->follower.queuesSince;
-    conf->seesPutLocks = (uint8_t)t->follower.seesPutLocks;
+    conf->isPutLockSeen = (uint8_t)t->follower.isPutLockSeen;
     conf->serving = t->follower.serving;
-    conf->seesScanPuts = (uint8_t)t->follower.sweep.seesPuts;
+    conf->isScanPutSeen = (uint8_t)t->follower.sweep.isScanPutSeen;
     conf->putsTaken = t->follower.sweep.puts;
     conf->sweepsSince = t->follower.sweep.since;
     conf->sweeps = t->follower.sweep.number;
@@ -341,11 +341,11 @@ static void setUntimed(const ebpfMonGovernor *g, ebpfMonTarget *t, int untimed, 
  * attached that see the ends of these chains. */
 static void setPutLocks(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
 {
-    int sees = ebpfMonAttachSeesPutLocks(&t->follower.att, t->follower.att.on);
+    int sees = ebpfMonAttachIsPutLockSeen(&t->follower.att, t->follower.att.on);
 
-    if (t->follower.seesPutLocks == sees)
+    if (t->follower.isPutLockSeen == sees)
         return;
-    t->follower.seesPutLocks = sees;
+    t->follower.isPutLockSeen = sees;
     setConf(g, t, level, filter);
 }
 
@@ -394,7 +394,7 @@ static uint32_t attachSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, uint32_
         setPutLocks(g, t, level, filter);
         if ((on & sweeps) == sweeps) {
             if (isNew) { /* there may have been puts to SCAN since the lists were read, and nobody saw them */
-                t->follower.sweep.seesPuts = 1;
+                t->follower.sweep.isScanPutSeen = 1;
                 setConf(g, t, level, filter);
                 ebpfMonRecordTablesRenewSweeps(g->tables, t);
                 t->follower.sweep.since = g->kernel.now(); /* all is as the kernel part has it, from now on */
@@ -474,8 +474,8 @@ void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfM
     if (way != t->follower.att.way)
         was = 0; /* all of them go, and others come */
     /* if the ends of chains are seen already, also before the probes are attached that see the other begins */
-    t->follower.seesPutLocks = (was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
-                               ebpfMonAttachSeesPutLocks(&t->follower.att, was | (want & EBPFMON_BIT(ebpfMonProgLock)));
+    t->follower.isPutLockSeen = (was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
+        ebpfMonAttachIsPutLockSeen(&t->follower.att, was | (want & EBPFMON_BIT(ebpfMonProgLock)));
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
         ebpfMonRecordTablesBeginCounting(g->tables, t, t->follower.counted);

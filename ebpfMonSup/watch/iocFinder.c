@@ -269,12 +269,12 @@ struct ebpfMonIocFinder {
     newProcess new[NEW_MAX];
     unsigned newCount;
     ebpfMonSeenProcesses *seen; /* by the rescan, and those that were set aside */
-    uint64_t chargedAt;  /* last look at a process whose user has cost too much; in the rescan they take turns: */
-    pid_t  chargedPid;   /* the last one */
+    uint64_t chargedAt;  /* last look at a process whose user has cost too much */
+    pid_t  chargedPid;   /* the last one of them at which the rescan looked: it goes on with larger pids */
     int    chargedMore;  /* the rescan under way has met some with larger pids */
     uint64_t scanned;
-    int    hasYoung, hasYoungSoFar; /* a process that is younger than OLD_NS, or has to wait for its turn; in the last
-                         * rescan, in the one under way */
+    int    hasYoung, hasYoungSoFar; /* a process that is younger than OLD_NS, or has to wait because its user has cost
+                         * too much; in the last rescan, in the one under way */
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
     int    hasScanned;   /* once */
@@ -410,7 +410,7 @@ unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *f, ebpfMonAsideProcess *list
 }
 
 /* Processes whose users have cost us too much are looked at one by one. Nonzero: one may be looked at now. */
-static int takeTurn(ebpfMonIocFinder *f)
+static int mayLookAtCharged(ebpfMonIocFinder *f)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
@@ -501,7 +501,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         isCharged = ebpfMonForeignIsCharged(pid);
-        if (isCharged && !takeTurn(f)) {
+        if (isCharged && !mayLookAtCharged(f)) {
             p->due = now + CHARGED_NS;
             i++;
             continue;
@@ -517,7 +517,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         p->due = now + (FIRST_NS << p->tries);
-        if (isCharged) /* others have their turns before */
+        if (isCharged) /* other processes go first */
             p->due = now + (uint64_t)p->tries * CHARGED_NS;
         i++;
     }
@@ -555,11 +555,11 @@ static void endScan(ebpfMonIocFinder *f)
     f->scanCount = f->scanAt = 0;
 }
 
-static int takeTurnInScan(ebpfMonIocFinder *f, pid_t pid)
+static int mayLookInScan(ebpfMonIocFinder *f, pid_t pid)
 {
     if (pid <= f->chargedPid)
         return 0;
-    if (!takeTurn(f)) {
+    if (!mayLookAtCharged(f)) {
         f->chargedMore = 1;
         return 0;
     }
@@ -591,7 +591,7 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
         return 0;
     }
     /* not checked: it is tried again in the next scan */
-    if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !takeTurnInScan(f, pid)))
+    if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !mayLookInScan(f, pid)))
         return 0;
     o->looked = o->checked = now;
     o->pages = pages;

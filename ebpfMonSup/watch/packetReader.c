@@ -218,7 +218,8 @@ static void onOpened(void *arg, pid_t pid, uint32_t netns)
 }
 
 /* Who pays for a circuit, if there are too many: for all that is in a namespace of his own, the user who has made it;
- * otherwise the user of the client, or the client's host. What only packets show is nobody's: anybody can send them. */
+ * otherwise the user of the client, or the client's host. Nobody pays for what only packets show: anybody can send
+ * them. */
 static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first)
 {
     ebpfMonPacketReader *r = arg;

@@ -72,7 +72,7 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->follower.sweep.puts = t->follower.sweep.missed = t->follower.sweep.unsure = 0;
     t->follower.sweep.slowBefore = t->follower.sweep.slowItself = 0;
     t->follower.sweep.since = ebpfMonClockMonotonic();
-    t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.seesPuts = 0;
+    t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.isScanPutSeen = 0;
     ebpfMonSweepsReset(t);
     ebpfMonClosureTableBeginChange(r->closures, t);
     if (ebpfMonClosureTableInstall(r->closures, t, c))

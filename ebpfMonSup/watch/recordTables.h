@@ -34,10 +34,11 @@ void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *tables, ebpfMonTarget *t)
  * Reads the links of record "index" again; if they changed, makes new closures. Counts go on.
  *
  * What a new link makes process is not counted until the closures have it, and a link may come and go before it is read
- * once. So these are marked, whether they processed or not: what a put noted (ebpfMonTargetNoteUnseen), that is the
- * record to which it leads a link, and all that this one reaches; and if the links have changed, all that the record
- * reached before, and all that it reaches now. In any way by which a processing came uncounted, the last link that the
- * closures did not have was put, and the links behind it were there, or have changed since.
+ * once. So these are marked, whether they processed or not:
+ * - the record to which the put leads the link (ebpfMonTargetNoteUnseen), and all that this record reaches;
+ * - if the links have changed, all that the record reached before, and all that it reaches now.
+ * So each record that was not counted is marked: the last link on the way to it that the closures did not have was put,
+ * and the links behind that one were there, or have changed since.
  *
  * None of these is counted here: a chain that is under way may have processed them, and counts them at its end. If
  * their time stamps were noted before that, this chain would take the records of a stretch for counted, because their
@@ -51,8 +52,9 @@ void ebpfMonRecordTablesUpdateLinks(ebpfMonRecordTables *tables, ebpfMonTarget *
  * way. "isFirst": nothing has been counted without the trap; in this case call it before the trap is attached. */
 void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t, int attached, int isFirst);
 
-/* If a trial has shown that the snapshot counts a record type rightly (typeTrial.h), gives the records of this type
- * from the trap to the snapshot, one by one, while no chain processes them. Once a second until none is left. */
+/* If a trial has shown that the snapshot counts a record type rightly (typeTrial.h), the snapshot counts its records
+ * from now on, and not the trap: this changes one record after the other, while no chain processes it. Once a second
+ * until none is left. */
 void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
 /* Follows device supports that fall asleep and wake (typeTrial.h). Once a second; "trapOn": the trap is attached. */

@@ -166,7 +166,7 @@ typedef struct ebpfMonTarget {
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         uint64_t  listensAt;   /* not before, its sockets are looked at again */
-        unsigned  turn;        /* round of its last look; IOCs of a user who has cost too much take turns */
+        unsigned  lookRound;   /* the round of its last look, if its user has cost too much (follower.c) */
         int       isShort;     /* too little memory is left for its records, or for those that were loaded later */
         int       wasThere;    /* it was found when the monitor looked around for the first time */
         int       hasNoShare;  /* other IOCs gave up their places in the tables for it, and it could not use them */
@@ -185,7 +185,7 @@ typedef struct ebpfMonTarget {
         const char *oddMember; /* … and the member of a struct that showed this at the last look */
         int       isServerKnown; /* it lies as expected */
         int       oddLocks;    /* so do its lock sets */
-        int       seesPutLocks; /* ebpfMonTargetConf.seesPutLocks */
+        int       isPutLockSeen; /* ebpfMonTargetConf.isPutLockSeen */
         uint16_t  serving, servings; /* ebpfMonTargetConf.serving, and its last number */
         int       hasArrays;   /* the kernel part knows its array fields */
         int       hasLists;    /* its scan lists are where the kernel part looks for them */
@@ -207,7 +207,7 @@ typedef struct ebpfMonTarget {
             int      ends;     /* chains are watched, too: until the last pass is over that was not seen by them */
             int      lost;     /* its links or lists do not allow it any more */
             int      broken;   /* its probes cannot be attached */
-            int      seesPuts; /* ebpfMonTargetConf.seesScanPuts */
+            int      isScanPutSeen; /* ebpfMonTargetConf.isScanPutSeen */
             int      serial;   /* no scan list is scanned by two threads at a time */
             uint64_t since;    /* when they began to be watched (monotonic ns) */
             uint64_t puts;     /* ebpfMonPassNotes.putsBegun when its lists were read */

@@ -127,7 +127,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
 
     if (ebpfMonTargetPlaceFind(life->targets, pid, user, &victim))
         return -1;
-    if (victim && life->isMeanwhile)
+    if (victim && life->isNested)
         return -1; /* the round that is under way goes on with its list, and may be reading the victim */
     if (victim)
         ebpfMonTargetLifeForget(life, victim);
@@ -247,7 +247,7 @@ static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 /* 0, or -1: it cannot be read, or not now. */
 static int lookAtDatabase(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now, char why[EBPFMON_NOTE_SIZE])
 {
-    long most = life->isMeanwhile ? EBPFMON_DATABASE_QUICK : 0;
+    long most = life->isNested ? EBPFMON_DATABASE_QUICK : 0;
 
     return ebpfMonTargetDatabaseLook(life->targets, life->tables, t, most, now, why);
 }

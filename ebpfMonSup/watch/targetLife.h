@@ -21,7 +21,7 @@ typedef struct {
     void *arg;
     void (*pause)(void *follower); /* called ten times a second while a large database is read (host/memory.h) */
     void *follower;
-    int isMeanwhile; /* such a call is under way: no other large database is begun */
+    int isNested; /* such a call is under way: meanwhile no other large database is read */
 } ebpfMonTargetLife;
 
 /* Adds an IOC that was found. If there are EBPFMON_TARGETS_MAX already, another one may lose its place

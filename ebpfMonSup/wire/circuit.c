@@ -101,7 +101,7 @@ static int isBefore(const ebpfMonCircuitShare *a, const ebpfMonCircuitShare *b)
     return a->payer.isSystem != b->payer.isSystem ? !a->payer.isSystem : a->count > b->count;
 }
 
-/* The circuit that must end to make room: of those that are nobody's, or else of who has most, the
+/* The circuit that must end to make room: of those of no user, or else of the user who has most, the
  * one that was opened last. NULL: none is open. */
 static ebpfMonSharedCircuit *findVictim(ebpfMonCircuitShares *all)
 {

@@ -34,10 +34,13 @@ typedef struct {
  * thread. */
 ebpfMonPacketKind ebpfMonPacketParse(const uint8_t *ip, size_t len, size_t wireLen, ebpfMonSegment *segment);
 
-/* Nonzero: a TCP packet with a wrong checksum, which no host accepts. 0 if it is right, or not computed yet: then it
- * has the sum of the pseudo header only (CHECKSUM_PARTIAL, skbuff.h), as on lo, from containers and virtual machines,
- * and as the kernel makes it when it puts packets together (GRO), also if they came from outside. Also 0 if it was cut,
- * and if it is larger than a frame: a network card may have put several together without a new sum (LRO). */
+/*
+ * Nonzero: a TCP packet with a wrong checksum, which no host accepts. 0 if the checksum is right, and also if
+ * - it is not computed yet, and has the pseudo header only (CHECKSUM_PARTIAL, skbuff.h): on lo, from containers and
+ *   virtual machines, and when the kernel has put packets together (GRO), also packets from outside;
+ * - the packet was cut;
+ * - it is larger than a frame: a network card may have put several together without a new sum (LRO).
+ */
 int ebpfMonPacketHasWrongSum(const uint8_t *ip, size_t len, size_t wireLen);
 
 #endif

@@ -90,9 +90,9 @@ void userMake(int isOneCpu)
 
 static void setPutLocks(int sees)
 {
-    if (user->conf.seesPutLocks == sees)
+    if (user->conf.isPutLockSeen == sees)
         return;
-    user->conf.seesPutLocks = (uint8_t)sees;
+    user->conf.isPutLockSeen = (uint8_t)sees;
     setConf();
 }
 
@@ -123,7 +123,7 @@ void userBeginPasses(void)
     user->missed = user->unsure = user->puts = 0;
     user->conf.putsTaken = 0;
     user->conf.sweepsSince = exploreNow();
-    user->conf.seesScanPuts = 0;
+    user->conf.isScanPutSeen = 0;
     for (unsigned i = 0; i < iocOne->count; i++) {
         struct ebpfMonRecState *st = &helpersState[i];
 
@@ -140,7 +140,7 @@ void userBeginPasses(void)
     setConf();
     attach(findChainProbes() | findSweepProbes());
     setPutLocks(1);
-    user->conf.seesScanPuts = 1;
+    user->conf.isScanPutSeen = 1;
     setConf();
     userRenewSweeps();
     user->conf.sweepsSince = exploreNow();

@@ -25,7 +25,7 @@ static struct {
     iocRecord *processes; /* this record does, while the next probes are attached */
     struct ebpfMonTargetConf conf;
     struct {            /* what was so when probes were attached last, or were taken off */
-        int      hasConf, watchesScheduler, seesPutLocks;
+        int      hasConf, watchesScheduler, isPutLockSeen;
         uint16_t level, serving;
         uint32_t probesOn;
         uint64_t putsSince;
@@ -79,7 +79,7 @@ static uint32_t attach(ebpfMonAttached *att, uint32_t want, ebpfMonAttachWay way
     kernel.atAttach.hasConf = kernel.hasConf;
     kernel.atAttach.watchesScheduler = kernel.watchesScheduler;
     kernel.atAttach.level = kernel.conf.level;
-    kernel.atAttach.seesPutLocks = kernel.conf.seesPutLocks;
+    kernel.atAttach.isPutLockSeen = kernel.conf.isPutLockSeen;
     kernel.atAttach.serving = kernel.conf.serving;
     kernel.atAttach.probesOn = target->probesOn;
     kernel.atAttach.putsSince = target->putsSince;
@@ -207,17 +207,17 @@ static void testPutLocks(void)
     core.calls = &calls;
     target->follower.att.callers.complete = 1;
     apply(ebpfMonLevelChains);
-    testOk(!kernel.atAttach.seesPutLocks && kernel.conf.seesPutLocks,
+    testOk(!kernel.atAttach.isPutLockSeen && kernel.conf.isPutLockSeen,
            "they are noted only when their release is seen, too");
     apply(ebpfMonLevelCounts);
-    testOk(!kernel.conf.seesPutLocks, "at level counts, chains are not");
+    testOk(!kernel.conf.isPutLockSeen, "at level counts, chains are not");
     apply(ebpfMonLevelChains);
-    testOk(kernel.atAttach.seesPutLocks && kernel.conf.seesPutLocks,
+    testOk(kernel.atAttach.isPutLockSeen && kernel.conf.isPutLockSeen,
            "... and then at once, because their releases are seen already");
     apply(ebpfMonLevelOff);
     kernel.refused = EBPFMON_BIT(ebpfMonProgPut);
     apply(ebpfMonLevelChains);
-    testOk(!kernel.conf.seesPutLocks, "without dbPut() nothing tells that they were taken");
+    testOk(!kernel.conf.isPutLockSeen, "without dbPut() nothing tells that they were taken");
     endIoc();
     ebpfMonFeature = before;
 }

@@ -44,7 +44,7 @@ static void findWriter(const struct ebpfMonPutEvent *ev, const struct ebpfMonCau
     ebpfMonWriterTextComplete(&put);
 }
 
-static int isSo(const char *who, const char *origin)
+static int isWrittenBy(const char *who, const char *origin)
 {
     if (strcmp(put.who, who) == 0 && strcmp(put.origin, origin) == 0)
         return 1;
@@ -61,11 +61,11 @@ static void testClients(void)
     testDiag("the writer is a client");
     ev.who = fakeCaClient(2000, "anna", "office1");
     findWriter(&ev, NULL);
-    testOk(isSo("anna@office1", "CA 10.0.0.1:2000") && put.through == ebpfMonByCa && !put.peerPid &&
+    testOk(isWrittenBy("anna@office1", "CA 10.0.0.1:2000") && put.through == ebpfMonByCa && !put.peerPid &&
            strcmp(put.server, "10.0.0.2:5064") == 0, "a client of another host is known by what it claims");
     ev.who = fakeCaClient(2001, "", "");
     findWriter(&ev, NULL);
-    testOk(isSo("?@10.0.0.1", "CA 10.0.0.1:2001"), "a client that claims nothing is known by its address");
+    testOk(isWrittenBy("?@10.0.0.1", "CA 10.0.0.1:2001"), "a client that claims nothing is known by its address");
     ev.who = fakeCaClient(FAKE_LOCAL_PORT, "anna", "office1");
     findWriter(&ev, NULL);
     snprintf(want, sizeof(want), "anna@office1 testPutWriter[%d]", (int)getpid());
@@ -82,7 +82,7 @@ static void testClients(void)
     ev.who = fakeCaClient(2000, "anna", "office1");
     ev.root = fakeAddress(FAKE_CALC);
     findWriter(&ev, NULL);
-    testOk(isSo("anna@office1", "chain of A:CALC, put by anna@office1"),
+    testOk(isWrittenBy("anna@office1", "chain of A:CALC, put by anna@office1"),
            "a put in another record's chain is that of a routine, and the client has caused it");
 }
 
@@ -99,7 +99,7 @@ static void testPva(void)
     getsockname(server, (struct sockaddr *)&in, &size);
     ev.who.peer = fakePeer(2000, ntohs(in.sin_port));
     findWriter(&ev, NULL);
-    testOk(isSo("thread PVXTCP", "in the IOC") && put.through == ebpfMonByThread,
+    testOk(isWrittenBy("thread PVXTCP", "in the IOC") && put.through == ebpfMonByThread,
            "where nobody listens, the thread reads from a device");
     listen(server, 1);
     findWriter(&ev, NULL);
@@ -121,10 +121,10 @@ static void testLinks(void)
     ev.addr = fakeLinkAddr();
     ev.root = fakeAddress(FAKE_SEQ);
     findWriter(&ev, NULL);
-    testOk1(isSo("thread scan-0.1", "link A:SEQ.OUT, chain of A:SEQ, scan 0.1 second"));
+    testOk1(isWrittenBy("thread scan-0.1", "link A:SEQ.OUT, chain of A:SEQ, scan 0.1 second"));
     ev.who = fakeCaClient(2000, "anna", "office1");
     findWriter(&ev, NULL);
-    testOk1(isSo("anna@office1", "link A:SEQ.OUT, chain of A:SEQ, put by anna@office1"));
+    testOk1(isWrittenBy("anna@office1", "link A:SEQ.OUT, chain of A:SEQ, put by anna@office1"));
 
     ebpfMonLinkWritesAdd(linkWrites, &w);
     ev = makeEvent("CAS-client");
@@ -137,7 +137,7 @@ static void testLinks(void)
     ev = makeEvent("dbCaLink");
     strcpy(ev.channel, "A:AO");
     findWriter(&ev, NULL);
-    testOk1(isSo("thread dbCaLink", "CA link B:X.OUT of iocB, chain of B:ROOT, scan 1 second"));
+    testOk1(isWrittenBy("thread dbCaLink", "CA link B:X.OUT of iocB, chain of B:ROOT, scan 1 second"));
 }
 
 static void testThreads(void)
@@ -147,14 +147,14 @@ static void testThreads(void)
     testDiag("the writer is a thread of the IOC");
     ev.head.tid = ev.head.tgid;
     findWriter(&ev, NULL);
-    testOk1(isSo("shell", "in the IOC") && put.through == ebpfMonByShell);
+    testOk1(isWrittenBy("shell", "in the IOC") && put.through == ebpfMonByShell);
     fake.t->running = 0;
     findWriter(&ev, NULL);
-    testOk1(isSo("start-up", "in the IOC") && put.through == ebpfMonByInit);
+    testOk1(isWrittenBy("start-up", "in the IOC") && put.through == ebpfMonByInit);
     fake.t->running = 1;
     strcpy(ev.who.comm, "python3");
     findWriter(&ev, NULL);
-    testOk(isSo("thread python3", "in the IOC"), "a script interpreter has no IOC shell");
+    testOk(isWrittenBy("thread python3", "in the IOC"), "a script interpreter has no IOC shell");
 
     fake.t->indexed = 1;
     put.through = ebpfMonByInit;
@@ -176,37 +176,38 @@ static void testCauses(void)
     ev.addr = fakeLinkAddr();
     ev.root = fakeAddress(FAKE_SEQ);
     findWriter(&ev, NULL);
-    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow"));
+    testOk1(isWrittenBy("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow"));
     fake.rec[FAKE_SEQ].scan = 2;
     findWriter(&ev, NULL);
-    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, I/O Intr"));
+    testOk1(isWrittenBy("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, I/O Intr"));
     fake.rec[FAKE_SEQ].scan = 0;
 
     ev.source = (struct ebpfMonSourceChain){
         .begin = AT - 100, .root = fakeAddress(FAKE_CALC), .tid = 9, .comm = "scan-1"};
     findWriter(&ev, NULL);
-    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, scan 1 second"));
+    testOk1(isWrittenBy("thread cbLow",
+                        "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, scan 1 second"));
     before = makeEvent("CAS-client");
     before.head.tid = 9;
     before.precord = fakeAddress(FAKE_CALC);
     before.head.ktime = AT - 50;
     ebpfMonThreadPutsAdd(threadPuts, &before, "put by anna@office1");
     findWriter(&ev, NULL);
-    testOk1(isSo("thread cbLow",
+    testOk1(isWrittenBy("thread cbLow",
                  "link A:SEQ.OUT, chain of A:SEQ, callback in cbLow, chain of A:CALC, put by anna@office1"));
 
     cause.who = fakeCaClient(2000, "anna", "office1");
     findWriter(&ev, &cause);
-    testOk(isSo("anna@office1", "link A:SEQ.OUT, chain of A:CALC, put by anna@office1"),
+    testOk(isWrittenBy("anna@office1", "link A:SEQ.OUT, chain of A:CALC, put by anna@office1"),
            "the cause of a completion is who began the record");
     memset(&cause.who, 0, sizeof(cause.who));
     strcpy(cause.who.comm, "scan-2");
     findWriter(&ev, &cause);
-    testOk1(isSo("thread cbLow", "link A:SEQ.OUT, chain of A:CALC, scan 2 second"));
+    testOk1(isWrittenBy("thread cbLow", "link A:SEQ.OUT, chain of A:CALC, scan 2 second"));
     ev = makeEvent("DRIVER");
     ev.root = ev.precord;
     findWriter(&ev, &cause);
-    testOk(isSo("thread DRIVER", "in the IOC"),
+    testOk(isWrittenBy("thread DRIVER", "in the IOC"),
            "a thread with a lock set of its own is not caused by what the record is busy with");
 }
 
@@ -310,14 +311,14 @@ static void testNames(void)
     ev.pfldDes = val->addr;
     ev.root = ev.precord;
     findWriter(&ev, NULL);
-    testOk(isSo("thread recDynOut", "in the IOC"), "no record names the PV");
+    testOk(isWrittenBy("thread recDynOut", "in the IOC"), "no record names the PV");
     addName(FAKE_CALC, f, "A:AO", val);
     findWriter(&ev, NULL);
-    testOk(isSo("thread recDynOut", "CA link A:CALC.OUTN of iocA") && put.through == ebpfMonByCaLink,
+    testOk(isWrittenBy("thread recDynOut", "CA link A:CALC.OUTN of iocA") && put.through == ebpfMonByCaLink,
            "one record names it");
     strcpy(ev.who.comm, "DRIVER");
     findWriter(&ev, NULL);
-    testOk(isSo("thread DRIVER", "in the IOC"), "another thread writes");
+    testOk(isWrittenBy("thread DRIVER", "in the IOC"), "another thread writes");
     strcpy(ev.who.comm, "recDynOut");
     ev.root = fakeAddress(FAKE_SEQ);
     findWriter(&ev, NULL);
@@ -325,14 +326,14 @@ static void testNames(void)
     ev.root = ev.precord;
     addName(FAKE_SEQ, f, "A:AO.VAL$", val);
     findWriter(&ev, NULL);
-    testOk(isSo("thread recDynOut", "one of 2 links: A:CALC.OUTN, A:SEQ.OUTN") && put.through == ebpfMonByThread,
+    testOk(isWrittenBy("thread recDynOut", "one of 2 links: A:CALC.OUTN, A:SEQ.OUTN") && put.through == ebpfMonByThread,
            "two records name it");
     strcpy(fake.rec[FAKE_SEQ].desc, "A:AO.DRVH");
     findWriter(&ev, NULL);
-    testOk(isSo("thread recDynOut", "CA link A:CALC.OUTN of iocA"), "one of them does not any more");
+    testOk(isWrittenBy("thread recDynOut", "CA link A:CALC.OUTN of iocA"), "one of them does not any more");
     ebpfMonPutWritersAddLink(writers, fake.t, &change, AT - 1000000000);
     findWriter(&ev, NULL);
-    testOk(isSo("thread recDynOut", "in the IOC"), "a name that was put a moment ago may not be known yet");
+    testOk(isWrittenBy("thread recDynOut", "in the IOC"), "a name that was put a moment ago may not be known yet");
     ev.head.ktime += 10000000000ull;
     findWriter(&ev, NULL);
     testOk(put.through == ebpfMonByCaLink, "… and is later");
