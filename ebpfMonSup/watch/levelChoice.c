@@ -120,8 +120,8 @@ static int noteRemark(const ebpfMonTarget *t, const ebpfMonFilter *filter, char 
 {
     if (isTimedLess(t))
         snprintf(note, EBPFMON_NOTE_SIZE,
-                 "after slow passes too, its chains are timed in %.2g %% of the time: all would be over its budget of "
-                 "%g %%", ebpfMonLevelChoiceFindPercent(t, filter), filter->budget);
+                 "its chains are timed in %.2g %% of the time, also after slow passes: to time all would cost more "
+                 "than its budget of %g %%", ebpfMonLevelChoiceFindPercent(t, filter), filter->budget);
     else if (t->image.core->isRecognised)
         nameMissing(t, note);
     else if (t->image.core->isCheckCopied)
@@ -160,7 +160,7 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
                  "puts only, nothing is counted: dbScanUnlockMany was not recognised in its stripped program. "
                  "Give it a file of symbols");
     if (t->follower.functions.verdict == ebpfMonFunctionsWrong)
-        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: %s. dbScanUnlock gets what is no record",
+        snprintf(note, EBPFMON_NOTE_SIZE, "not watched: %s. dbScanUnlock does not get records",
                  t->image.core->isRecognised ? "its functions were recognised wrongly" :
                                                "the symbols are not those of its program");
     if (!note[0] && t->follower.nameDenied)

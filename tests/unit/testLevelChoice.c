@@ -160,7 +160,7 @@ static void testNotes(void)
     testNote(&t, "", 0, "timed in 2 % of the time");
     t.follower.budget.noTrap = t.follower.nameDenied = 0;
     t.follower.budget.timed = 53;
-    testNote(&t, "", 1, "after slow passes too, its chains are timed in 5 % of the time");
+    testNote(&t, "", 1, "its chains are timed in 5 % of the time, also after slow passes");
     t.follower.timing.all = 1;
     testNote(&t, "", 0, "timed in 53 % of the time");
     t.follower.timing.all = 0;
@@ -179,7 +179,7 @@ static void testNotes(void)
     t.follower.noFiles = 1;
     testNote(&t, "", 0, "ulimit -n");
     t.follower.functions.verdict = ebpfMonFunctionsWrong;
-    testNote(&t, "", 0, "the symbols are not those of its program. dbScanUnlock gets what is no record");
+    testNote(&t, "", 0, "the symbols are not those of its program. dbScanUnlock does not get records");
     core.isRecognised = 1;
     testNote(&t, "", 0, "its functions were recognised wrongly");
 }
