@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The demo, without and with a terminal: its output is right, and all its processes end with it."""
+import importlib.util
 import json
 import os
 import re
@@ -72,6 +73,26 @@ def test_demo(demo, tmp_path):
     assert bad["value"] == 450 and bad["command"] == "caput" and bad["through"] == "CA" and bad["rule"]
     assert link["through"] in ("link", "CA link") and link["link"].startswith("DEMO:")
     assert not left(demo.mark) and not list(tmp_path.iterdir())
+
+
+def test_columns_of_one_update():
+    """camonitor prints the columns of a table one after the other: those of two updates are not mixed."""
+    spec = importlib.util.spec_from_file_location("demo", paths.TOP / "tools" / "demo" / "__main__.py")
+    demo = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(demo)
+    values = demo.Values()
+
+    def update(columns, second, *rows):
+        for name in columns:
+            values.line("\t".join([f"{demo.MONITOR_P}{name}", f"2026-11-29 12:00:0{second}", str(len(rows)),
+                                   *(f"{name} {row}" for row in rows), "", ""]))
+
+    update(demo.PUTS, 1, "a")
+    assert values.puts() == [tuple(f"{name} a" for name in demo.PUTS)]
+    update(demo.PUTS[:3], 2, "b", "a")
+    assert values.puts() == [tuple(f"{name} a" for name in demo.PUTS)]
+    update(demo.PUTS[3:], 2, "b", "a")
+    assert values.puts() == [tuple(f"{name} {row}" for name in demo.PUTS) for row in "ba"]
 
 
 def check_offers(text):
