@@ -5,10 +5,10 @@
 #   tools/layout.sh SOURCE [FOLDER]
 #
 # SOURCE is a source tree of Base, built or only unpacked. Nothing is written into it: headers that Base generates are
-# generated in a folder of their own, by the tools of the Base that tools/epicsBase.sh finds. Numbers that a known
-# layout has extend the range of releases in its file; others make a new file, layoutRELEASE.h. Numbers that all
-# releases share are in layoutAll.h: it fails, and names the number, if one is another in this release. What belongs to
-# subscriptions (EVENTS) and to queues (QUEUES) goes to ebpfMonModules/subscriptions/events.h and
+# generated in a folder of their own, by the tools of the Base that tools/epicsBase.sh finds. Numbers that differ
+# between releases make a line in layouts.h; if there is a line with the same numbers, it is for this release, too.
+# Numbers that all releases share are in layoutAll.h: it fails, and names the number, if one is another in this release.
+# What belongs to subscriptions (EVENTS) and to queues (QUEUES) goes to ebpfMonModules/subscriptions/events.h and
 # ebpfMonModules/queues/queueLayouts.h in the same way. FOLDER is another folder than these.
 set -eu
 die() { printf 'layout: %s\n' "$*" >&2; exit 1; }
@@ -90,18 +90,6 @@ keepLines() { # KIND FILE WHAT SEPARATOR
     echo "$2: $range"
 }
 modules=$tools/../ebpfMonModules
+keepLines LAYOUT "$to/layouts.h" "members of structs" ,
 keepLines EVENTS "${2-$modules/subscriptions}/events.h" subscriptions ", "
 keepLines QUEUES "${2-$modules/queues}/queueLayouts.h" queues ,
-
-grep '^LAYOUT' "$work/numbers" >"$work/layout"
-for file in "$to"/layout[0-9]*.h; do
-    [ -e "$file" ] && grep '^LAYOUT' "$file" | cmp -s - "$work/layout" || continue
-    range=$(widen "$(sed -n 's/^RELEASES("\(.*\)")/\1/p' "$file")")
-    sed -i "s/^RELEASES.*/RELEASES(\"$range\")/" "$file"
-    echo "$file: $range"
-    exit 0
-done
-file=$to/layout$release.h
-begin "$file" "How these releases of EPICS Base differ from others"
-{ echo "RELEASES(\"$release\")"; cat "$work/layout"; } >>"$file"
-echo "$file: $release is new"

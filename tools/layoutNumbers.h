@@ -4,7 +4,8 @@
  * line becomes a line of assembler, so nothing has to run. BASE is the release: 7000801 is 7.0.8.1, 3141200 is 3.14.12.
  * Members have Base's names.
  *
- *   LAYOUT  an offset or number that may differ between releases; a member of ebpfMonBaseRelease (ioc/baseRelease.h)
+ *   LAYOUT  an offset or number that may differ between releases; a member of ebpfMonBaseRelease (ioc/baseLayout.h), in
+ *           its order
  *   ALL     an offset that all releases share; a member of a struct in ioc/baseLayout.h
  *   NUMBER  another number that all share
  *   EVENTS  as LAYOUT, a member of ebpfMonEventLayout (ebpfMonModules/subscriptions/eventLists.h), in its order
@@ -39,7 +40,9 @@ void layoutOfClasses()
     OFFSET(mutex, lineno, epicsMutexParm, lineno);
 #if BASE >= 7000900 /* the mutex of the operating system itself, before a pointer to it */
     OFFSET(mutex, osd, epicsMutexParm, osd);
+    LAYOUT(mutex, id, 0);
 #else
+    LAYOUT(mutex, osd, 0);
     OFFSET(mutex, id, epicsMutexParm, id);
 #endif
 }
@@ -184,13 +187,13 @@ void layoutOfLinks(void)
 void layoutOfServer(void)
 {
 #if BASE >= 3150000
-    OFFSET(channel, dbch, struct channel_in_use, dbch);
     OFFSET(notify, chan, processNotify, chan);
     OFFSET(notify, usrPvt, processNotify, usrPvt);
+    OFFSET(channel, dbch, struct channel_in_use, dbch);
 #else /* there are no channels, and a DBADDR stands in their place */
-    OFFSET(channel, dbch, struct channel_in_use, addr);
     OFFSET(notify, chan, putNotify, paddr);
     OFFSET(notify, usrPvt, putNotify, usrPvt);
+    OFFSET(channel, dbch, struct channel_in_use, addr);
 #endif
     OFFSET(channel, client, struct channel_in_use, client);
     OFFSET(channel, eventq, struct channel_in_use, eventq);

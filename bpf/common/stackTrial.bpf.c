@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only)
 /*
  * Tells on which stack our programs run. The user part runs it once, when the programs are loaded, before any probe is
- * set (probe/threadStack.c). Like all of them it begins with KEEP_THREAD_STACK, and like most it calls a function that
+ * set (probe/preemption.c). Like all of them it begins with KEEP_THREAD_STACK, and like most it calls a function that
  * needs more than 64 bytes of stack: from this size on the kernel gives a function a private stack
  * (BPF_PRIV_STACK_MIN_SIZE, kernel/bpf/verifier.c).
  */

@@ -2,7 +2,7 @@
 /*
  * Numbers of EPICS Base, on a 64-bit machine. Those that all releases share are in layoutAll.h, and here each has a
  * name: EBPFMON_DbAddr_precord, EBPFMON_SPC_SCAN. The kernel part reads a watched IOC by them. Numbers that differ
- * between releases are in layoutRELEASE.h. The user half chooses one (ioc/baseRelease.h), and the kernel part gets it
+ * between releases are in layoutRELEASE.h. The user half chooses one (ioc/baseLayout.h), and the kernel part gets it
  * in struct ebpfMonTargetConf.
  */
 #ifndef EBPFMON_BASE_H

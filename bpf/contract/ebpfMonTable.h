@@ -59,7 +59,7 @@ struct ebpfMonTargetConf {
     __u16 asAccess;  /* asLib.h: struct asgClient.access */
     __u16 ppnChan, ppnUsr; /* dbNotify.h: struct processNotify */
     __u16 parallel;  /* nonzero: several threads take callbacks out of one queue */
-    /* what differs between releases of Base: ioc/baseRelease.h */
+    /* what differs between releases of Base: ioc/baseLayout.h */
     __u8 dbfGap;
     __u8 chanAddr;   /* 0: this Base has a DBADDR where others have a dbChannel */
     __u8 linkType, linkValue, linkPvname, linkPvlMask; /* link.h: struct link */

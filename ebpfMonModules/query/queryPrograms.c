@@ -14,13 +14,11 @@
 #include "ebpfMonTable.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
-#include "probe/perCpu.h"
 #include "probe/preemption.h"
 #include "query/queryPrograms.h"
 #include "probe/ring.h"
-#include "probe/threadStack.h"
-#include "probe/uprobeMulti.h"
 #include "probe/uprobe.h"
+#include "probe/uprobeMulti.h"
 #include "ebpfMonQueryBpf.skel.h"
 
 #define ELEMENT         64 /* bytes that the kernel needs for an element besides key and value, with its share of the

@@ -111,7 +111,7 @@ void ebpfMonQueryProgramsReadEvents(ebpfMonQueryPrograms *programs, ebpfMonQuery
 
 /* What the programs counted of themselves, summed over the CPUs. */
 void ebpfMonQueryProgramsReadCounts(ebpfMonQueryPrograms *programs, uint32_t payer, struct ebpfMonQueryCounts *counts);
-/* Events for which the kernel did not run the programs (perCpu.h), of all payers. */
+/* Events for which the kernel did not run the programs (kernelTables.h), of all payers. */
 uint64_t ebpfMonQueryProgramsCountSkipped(const ebpfMonQueryPrograms *programs);
 
 #endif

@@ -15,7 +15,7 @@
 #include "common/worker.h"
 #include "host/foreign.h"
 #include "host/memory.h"
-#include "host/ownAddresses.h"
+#include "host/netnsSocket.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "host/procStat.h"

@@ -13,7 +13,7 @@
 #include <sys/types.h>
 
 #include "host/memory.h"
-#include "ioc/baseRelease.h"
+#include "ioc/baseLayout.h"
 #include "ioc/catalogue.h"
 
 #define EBPFMON_EVENT_SUBSCRIPTIONS 100000 /* of one IOC; further ones are not read */

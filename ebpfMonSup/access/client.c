@@ -21,7 +21,7 @@
 #include "access/client.h"
 #include "host/netnsSocket.h"
 #include "host/tcpSockets.h"
-#include "ioc/baseRelease.h"
+#include "ioc/baseLayout.h"
 
 /* --- users of peers --- */
 

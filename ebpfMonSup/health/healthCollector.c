@@ -15,7 +15,7 @@
 #include "health/scanThreads.h"
 #include "host/memory.h"
 #include "host/procStat.h"
-#include "ioc/baseRelease.h"
+#include "ioc/baseLayout.h"
 #include "ioc/caServer.h"
 #include "model/published.h"
 #include "module/modules.h"

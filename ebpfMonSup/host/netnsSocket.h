@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ebpfMonEvent.h"
+
 /*
  * Calls "call" in the network namespace that process "pid" lives in; 0: in our own. "netns": gets the inode of that
  * namespace, if it is not NULL. Returns what "call" returned; -1 with errno: the process is gone, or we may not enter
@@ -38,5 +40,22 @@ int ebpfMonNetDevicesHaveChanged(ebpfMonNetDevices *devices);
 /* Lists the indices of the devices, at most "max". Returns the number of devices, which may be larger than "max"; -1
  * with errno. Waits for the kernel's answer a second at most. */
 int ebpfMonNetDevicesList(ebpfMonNetDevices *devices, int *index, unsigned max);
+
+/* --- addresses of this host ---
+ *
+ * The addresses of a network namespace. Any thread. */
+
+#define EBPFMON_OWN_ADDRESSES_MAX 256
+
+typedef struct {
+    unsigned count;
+    uint32_t addr[EBPFMON_OWN_ADDRESSES_MAX]; /* as in struct ebpfMonPeer, as the next one */
+    uint32_t addr6[EBPFMON_OWN_ADDRESSES_MAX][4];
+} ebpfMonOwnAddresses;
+
+/* Those of the namespace in which process "pid" is (0: we). Takes some 0.1 ms. */
+void ebpfMonOwnAddressesRead(pid_t pid, ebpfMonOwnAddresses *own);
+
+int ebpfMonOwnAddressesHave(const ebpfMonOwnAddresses *own, uint32_t addr, const uint32_t addr6[4]);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "host/lateReads.h"
 #include "host/memory.h"
-#include "ioc/baseRelease.h"
+#include "ioc/baseLayout.h"
 #include "ioc/catalogue.h"
 
 typedef struct {
@@ -33,5 +33,26 @@ typedef struct {
  * release. */
 int ebpfMonLinkFindEnd(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t owner, const ebpfMonLink *link,
                        ebpfMonLinkEnd *end);
+
+/* --- links of pvAccess ---
+ *
+ * Links of pvAccess: a link field with JSON, {"pva": "PV"} or {"pva": {"pv": "PV", "proc": "CP", …}} (pvalink of both
+ * QSRVs). No state; any thread. */
+
+#define EBPFMON_PVA_LINK_TEXT 512 /* bytes of a link's text that are read: longer ones are not understood */
+
+typedef struct {
+    char pv[128]; /* as in the link */
+    int  isCp;    /* nonzero: its monitor processes the record: proc is CP or CPP */
+} ebpfMonPvaLink;
+
+/* 0, or -1: this text is no link of pvAccess. */
+int ebpfMonPvaLinkParse(const char *text, ebpfMonPvaLink *pva);
+
+/* Nonzero: the link has a text of JSON, at address link->value. */
+int ebpfMonPvaLinkIsJson(const ebpfMonLink *link);
+
+/* A number that stands for links to this PV, and is no address. */
+uint64_t ebpfMonPvaLinkKey(const char *pv);
 
 #endif

@@ -98,7 +98,7 @@ int ebpfMonCaServerCount(pid_t pid, uint64_t clientQ, const ebpfMonBaseRelease *
 
 /* --- does it look like rsrv --- */
 
-/* Checks whether the structs of an IOC's CA server have the layout of ioc/baseRelease.h. */
+/* Checks whether the structs of an IOC's CA server have the layout of ioc/baseLayout.h. */
 
 #define CLIENT_HEAD 256
 #define CHANNEL_HEAD 128

@@ -7,7 +7,7 @@
 #include <epicsTime.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include "ioc/baseRelease.h"
+#include "ioc/baseLayout.h"
 #include "ioc/catalogue.h"
 
 /* "clientQ": ebpfMonImage.clientQ. 0, or -1: the list cannot be read, or cannot be believed. */

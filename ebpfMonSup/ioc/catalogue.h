@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include "ebpfMonBase.h"
 #include "host/memory.h"
-#include "ioc/baseRelease.h"
+#include "ioc/baseLayout.h"
 #include "ioc/linkTable.h"
 
 #define EBPFMON_RECORDS_LIMIT 2000000 /* more than this is not a database but garbage */

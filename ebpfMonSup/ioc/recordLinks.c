@@ -6,7 +6,6 @@
 
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
-#include "ioc/pvaLink.h"
 #include "ioc/recordLinks.h"
 
 /* --- scan lists --- */

@@ -15,7 +15,6 @@
 #include "probe/kernelLoaded.h"
 #include "probe/libbpfText.h"
 #include "probe/preemption.h"
-#include "probe/threadStack.h"
 #include "probe/uprobeMulti.h"
 #include "ebpfMonTable.h" /* the skeletons have its structs */
 #include "ebpfMonBpf.skel.h"

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "probe/slotTables.h"
+#include "probe/mappedTable.h"
 
 /* The programs that are attached to functions of an IOC. The order matters: see ebpfMonAttachSet (attach.c). */
 typedef enum {

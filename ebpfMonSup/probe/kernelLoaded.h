@@ -7,7 +7,6 @@
 
 #include "probe/mappedTable.h"
 #include "probe/ring.h"
-#include "probe/slotTables.h"
 #include "ebpfMonBpf.skel.h"
 
 /* The map "roots". The follower writes this struct; programs write the elements. */

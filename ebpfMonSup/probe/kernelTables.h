@@ -7,6 +7,8 @@
 #ifndef EBPFMON_KERNELTABLES_H
 #define EBPFMON_KERNELTABLES_H
 
+#include <bpf/libbpf.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include "ebpfMonTable.h"
@@ -120,7 +122,7 @@ void ebpfMonKernelGetHits(uint32_t tgid, struct ebpfMonHits *hits);
 /* The events that the kernel part lost since it was loaded, by reason. Zeros: nothing is loaded. No system call. */
 void ebpfMonKernelGetLost(uint64_t lost[EBPFMON_LOST_KERNEL]);
 
-/* How often the kernel did not run a program of ours at a tracepoint (probe/perCpu.h): an IOC or a thread may have
+/* How often the kernel did not run a program of ours at a tracepoint (below): an IOC or a thread may have
  * ended unseen, or received, or connected. A system call for each of these programs. */
 uint64_t ebpfMonKernelCountSkipped(void);
 
@@ -163,5 +165,26 @@ typedef struct {
 /* The registers of a thread when it last entered the kernel, and its return addresses that return probes have replaced.
  * The thread is not stopped. 0, or -1: it has ended, or this kernel cannot tell. One thread of ours at a time. */
 int ebpfMonKernelGetRegs(uint32_t tid, ebpfMonKernelRegs *found);
+
+/* --- counters of each CPU ---
+ *
+ * Counters that the kernel part keeps for each CPU. */
+
+struct bpf_map;
+
+/* Adds up an entry of a per-CPU table over all CPUs. Its value, and "sum", are "size" bytes of 64-bit counters; "key"
+ * is the address of the entry's key. All 0 if there is no entry, or no memory. */
+void ebpfMonPerCpuSum(const struct bpf_map *map, const void *key, void *sum, size_t size);
+
+/* --- programs that the kernel did not run ---
+ *
+ * Programs that the kernel did not run. One at a tracepoint does not run while the same program runs on this CPU: on a
+ * kernel that preempts programs (from 7.0 on all of x86) a thread that interrupts it does something that the program
+ * does not see. The kernel counts that (recursion_misses, since 5.12). Programs of uprobes always run. Any thread.
+ */
+
+/* How often the kernel left out this program ("fd"), and all loaded programs of an object, since they were loaded. */
+uint64_t ebpfMonSkippedRunsOf(int fd);
+uint64_t ebpfMonSkippedRunsCount(const struct bpf_object *object);
 
 #endif

@@ -11,7 +11,7 @@
 #include "common/shares.h"
 #include "common/text.h"
 #include "host/foreign.h"
-#include "host/ownAddresses.h"
+#include "host/netnsSocket.h"
 #include "host/procNetns.h"
 #include "host/procRead.h"
 #include "probe/packetSources.h"

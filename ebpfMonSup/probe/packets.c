@@ -26,7 +26,6 @@
 #include "probe/kernelTables.h"
 #include "probe/libbpfText.h"
 #include "probe/packets.h"
-#include "probe/perCpu.h"
 
 /* --- taps --- */
 

@@ -12,7 +12,7 @@
 #define EBPFMON_GATEWAYS_H
 
 #include "model/put.h"
-#include "put/packetPut.h"
+#include "put/finishedPut.h"
 #include "put/putClients.h"
 #include "wire/wireEvent.h"
 

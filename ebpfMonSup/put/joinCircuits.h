@@ -7,7 +7,6 @@
 #define EBPFMON_JOINCIRCUITS_H
 
 #include "put/finishedPut.h"
-#include "put/packetPut.h"
 #include "wire/wireEvent.h"
 
 #define EBPFMON_JOIN_BUCKETS 1024

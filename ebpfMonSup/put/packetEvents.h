@@ -14,7 +14,6 @@
 #include "put/finishedPut.h"
 #include "put/gateways.h"
 #include "put/linkWrites.h"
-#include "put/packetPut.h"
 #include "put/putClients.h"
 #include "put/putJoin.h"
 #include "put/realCircuits.h"

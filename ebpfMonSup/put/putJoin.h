@@ -13,7 +13,6 @@
 #define EBPFMON_PUTJOIN_H
 
 #include "put/finishedPut.h"
-#include "put/packetPut.h"
 #include "watch/target.h"
 #include "wire/wire.h"
 

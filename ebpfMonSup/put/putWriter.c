@@ -7,7 +7,6 @@
 #include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
-#include "ioc/pvaLink.h"
 #include "ioc/recordLinks.h"
 #include "model/put.h"
 #include "put/putWriter.h"

@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "put/packetPut.h"
+#include "put/finishedPut.h"
 #include "watch/connectionSockets.h"
 
 typedef struct ebpfMonRealCircuits ebpfMonRealCircuits;

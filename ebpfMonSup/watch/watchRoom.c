@@ -4,7 +4,7 @@
 #include "common/clock.h"
 #include "probe/kernelTables.h"
 #include "probe/preemption.h"
-#include "probe/seccompTrial.h"
+#include "probe/attach.h"
 #include "watch/watchRoom.h"
 
 int ebpfMonWatchRoomMake(ebpfMonWatchRoom *room, ebpfMonTargets *targets, ebpfMonRequests *requests,

@@ -171,7 +171,7 @@ def test_files_are_short(ending):
 
 def test_lines_are_short():
     long = [f"{path}:{n}" for path in sources(".c", ".h", ".cpp") for n, line in enumerate(path.read_text().split("\n"), 1)
-            if len(line) > COLUMNS_MAX]
+            if len(line) > COLUMNS_MAX and path.name != "layouts.h"]  # a line a layout, by tools/layout.sh
     assert not long
 
 

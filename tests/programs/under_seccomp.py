@@ -5,7 +5,7 @@ these calls into a probed process.
 under_seccomp.py kill PROGRAM ARGUMENTS...
 under_seccomp.py closed PROGRAM ARGUMENTS...    the program also cannot set a filter (EPERM)
 
-A monitor that cannot set a filter cannot try whether a return probe does harm under one (probe/seccompTrial.h).
+A monitor that cannot set a filter cannot try whether a return probe does harm under one (probe/attach.h).
 """
 import ctypes
 import os

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "ioc/linkTable.h"
-#include "ioc/pvaLink.h"
+#include "ioc/baseLink.h"
 
 #define LINKS 50000u
 #define ADDR(i) (0x7f0000001000ull + (uint64_t)(i) * 0x60)
@@ -67,7 +67,7 @@ static void testNames(void)
     ebpfMonLinkTableFree(from);
 }
 
-/* ioc/pvaLink.h */
+/* ioc/baseLink.h */
 static void testPva(void)
 {
     static const struct {

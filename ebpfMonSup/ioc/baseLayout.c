@@ -2,23 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "ioc/baseRelease.h"
+#include "ioc/baseLayout.h"
 
-#define RELEASES(range)              .releases = range,
-#define LAYOUT(group, member, number) .group.member = number,
+#define LAYOUT(range, ...) { range, LAYOUT_NUMBERS(__VA_ARGS__) },
+#define LAYOUT_NUMBERS(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, \
+                       A, B, C, D, E, F, G, H, I, J, K) \
+    { a, b, c, d }, { e, f, g, h, i, j, k }, { l, m }, { n, o, p, q, r, s }, { t }, { u, v, w, x, y, z, A, B }, \
+    { C, D, E, F }, { G }, { H, I, J, K }
 
 static const ebpfMonBaseRelease layout[] = {
-    {
-#include "layout7.0.9.h"
-    }, {
-#include "layout3.16.1.h"
-    }, {
-#include "layout3.16.0.1.h"
-    }, {
-#include "layout3.15.0.2.h"
-    }, {
-#include "layout3.14.12.h"
-    },
+#include "layouts.h"
 };
 
 #define LAYOUTS (sizeof(layout) / sizeof(layout[0]))
