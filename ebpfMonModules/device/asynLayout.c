@@ -2,7 +2,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "device/asynLayout.h"
 #include "host/memory.h"
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ebpfMonDevice.h"
+#include "device/ebpfMonDevice.h"
 
 /* Returns the address of the function queueRequest in the IOC. 0: this IOC has no asyn, or its memory cannot be
  * read. */

@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "device/asynLayout.h"
 #include "device/deviceIocs.h"
 #include "host/procInfo.h"
-#include "watch/followedIocs.h"
+#include "shared/followedIocs.h"
 
 #define RETRY_NS (10 * EBPFMON_SECOND_NS) /* try again: asyn may be loaded later, or a file may answer later */
 #define REST_NS  (600 * EBPFMON_SECOND_NS) /* its ports took too much of its budget: try again */

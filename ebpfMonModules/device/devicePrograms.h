@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The programs and tables of bpf/device/device.bpf.c. They watch the requests that go to ports of asyn. Use them
+/* The programs and tables of device/device.bpf.c. They watch the requests that go to ports of asyn. Use them
  * between ebpfMonKernelLoad and ebpfMonKernelUnload. One thread at a time. */
 #ifndef EBPFMON_DEVICEPROGRAMS_H
 #define EBPFMON_DEVICEPROGRAMS_H
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ebpfMonDevice.h"
+#include "device/ebpfMonDevice.h"
 #include "probe/closer.h"
 
 typedef struct ebpfMonDevicePrograms ebpfMonDevicePrograms;

@@ -7,7 +7,7 @@
 
 #include "device/devicePrograms.h"
 #include "device/deviceValues.h"
-#include "ebpfMonDevice.h"
+#include "device/ebpfMonDevice.h"
 #include "watch/target.h"
 
 /* --- ports that do not answer ---

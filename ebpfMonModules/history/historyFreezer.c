@@ -19,7 +19,7 @@
 #include "history/historyReport.h"
 #include "history/historyPackets.h"
 #include "model/published.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 #include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
 
 #define AFTER_NS  5000000000ull  /* from the trigger to the file */

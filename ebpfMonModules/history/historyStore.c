@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "history/historyStore.h"
-#include "sqliteFile.h"
+#include "shared/sqliteFile.h"
 
 #define CHUNK       2000 /* rows that are removed at once … */
 #define CHUNKS      8    /* … and so often in one transaction, so that it stays short: more than it can add */

@@ -13,7 +13,7 @@
 #include "common/files.h"
 #include "common/worker.h"
 #include "inventory/inventoryFile.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 #include "export/shared/jsonGen.h"
 
 /* --- writing a file --- */

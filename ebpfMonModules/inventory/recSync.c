@@ -14,7 +14,7 @@
 
 #include "common/clock.h"
 #include "common/worker.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 #include "inventory/recSync.h"
 #include "inventory/recSyncLink.h"
 

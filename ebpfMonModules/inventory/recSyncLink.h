@@ -9,7 +9,7 @@
 #include <netinet/in.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 
 /* --- messages ---
  *

@@ -69,7 +69,7 @@ int ebpfMonQueryCellMayWrap(const struct ebpfMonQueryCell *cell, uint64_t events
     return cell->high && cell->low && fmax(fabs(high), fabs(low)) * (double)events >= 0x1p63;
 }
 
-/* The bucket of a value in the histogram. This and ebpfMonQueryCellAdd() as addValue() of bpf/query/queryLook.bpf.h. */
+/* The bucket of a value in the histogram. This and ebpfMonQueryCellAdd() as addValue() of query/queryLook.bpf.h. */
 static uint32_t findBucket(const struct ebpfMonQueryPlan *plan, int64_t value)
 {
     uint64_t n;

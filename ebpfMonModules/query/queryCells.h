@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 #include "query/queryPrograms.h"
 #include "query/querySpec.h"
 

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 
 /* Sets a bit for the number of each system call with a descriptor as first argument. */
 void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64]);

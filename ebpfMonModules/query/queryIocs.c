@@ -9,7 +9,7 @@
 #include "common/text.h"
 #include "host/procInfo.h"
 #include "query/queryIocs.h"
-#include "watch/followedIocs.h"
+#include "shared/followedIocs.h"
 
 /* --- probes --- */
 

@@ -3,7 +3,7 @@
 #ifndef EBPFMON_QUERYKEYTEXT_H
 #define EBPFMON_QUERYKEYTEXT_H
 
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 #include "query/queryCells.h"
 #include "watch/target.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 #include "query/perfEvents.h"
 #include "probe/uprobe.h"
 

@@ -6,7 +6,7 @@
 #ifndef EBPFMON_QUERYROWS_H
 #define EBPFMON_QUERYROWS_H
 
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 #include "query/queryValues.h"
 #include "query/queryKeyText.h"
 #include "query/querySpec.h"

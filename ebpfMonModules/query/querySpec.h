@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "query/queryValues.h"
 #include "query/queryPrograms.h"
 

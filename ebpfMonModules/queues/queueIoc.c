@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "common/clock.h"
 #include "host/foreign.h"
 #include "ioc/baseLayout.h"

@@ -4,7 +4,7 @@
 
 #include <asLib.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "common/text.h"
 #include "ioc/baseLayout.h"
 #include "subscriptions/accessRules.h"

@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "code/mapping.h"
 #include "host/foreign.h"
 #include "host/memory.h"

@@ -16,7 +16,7 @@
 #include "model/put.h"
 #include "module/modules.h"
 #include "subscriptions/whyRecord.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 
 #define AGAIN_SECONDS 0.3  /* between the two readings of the record */
 #define LATE_PERIODS  3.0  /* a periodic record that has not processed for so many periods, and … */

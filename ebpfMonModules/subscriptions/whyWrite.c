@@ -13,7 +13,7 @@
 #include "model/published.h"
 #include "subscriptions/accessRules.h"
 #include "subscriptions/whyWrite.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 
 #define BATCH 4096 /* records that are read in one job */
 #define TURNS 3    /* two who write so often … */

@@ -11,7 +11,7 @@
 #include <epicsTime.h>
 
 #include "common/clock.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 #include "uses/unusedReport.h"
 
 #define DAY 86400.0

@@ -8,7 +8,7 @@
 #include "common/files.h"
 #include "common/shares.h"
 #include "common/text.h"
-#include "sqliteFile.h"
+#include "shared/sqliteFile.h"
 #include "uses/useStore.h"
 
 #define SPARE_PAGES 8 /* fewer than this are left when the file is full */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "common/array.h"
 #include "ioc/baseLayout.h"
 #include "waits/asynPorts.h"

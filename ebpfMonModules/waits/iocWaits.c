@@ -12,7 +12,7 @@
 #include "common/array.h"
 #include "common/text.h"
 #include "ioc/baseLayout.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 #include "waits/iocWaits.h"
 
 #define COMMON_MAX    1024  /* from LCNT to TIME in dbCommon it is some 100 bytes */

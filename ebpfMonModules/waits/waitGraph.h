@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "ioc/mutexes.h"
 #include "waits/asynPorts.h"
 

@@ -13,7 +13,7 @@
 #include "code/imageFile.h"
 #include "code/symbolFile.h"
 #include "code/unwind.h"
-#include "code/usdt.h"
+#include "shared/usdt.h"
 
 double ebpfMonFuzzSeconds = 1; /* the monitor limits the work of reading one file (elfFile.c) */
 

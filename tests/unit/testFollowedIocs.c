@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* watch/followedIocs.h: how often a query, or the watching of devices, enters and leaves which IOCs. */
+/* shared/followedIocs.h: how often a query, or the watching of devices, enters and leaves which IOCs. */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
-#include "watch/followedIocs.h"
+#include "shared/followedIocs.h"
 
 typedef struct {
     ebpfMonFollowedIoc ioc;

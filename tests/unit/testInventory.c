@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage/iocInventory.h with this program as the IOC. What is right says Base: its static database library prints
+/* shared/iocInventory.h with this program as the IOC. What is right says Base: its static database library prints
  * the same database. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 #include <epicsVersion.h> /* the last one: it defines a macro with the name of a member (code/image.h) */
 
 #define LONG_VALUES 700 /* elements of a constant whose text is longer than EBPFMON_FIELD_TEXT */

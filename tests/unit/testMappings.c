@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions and variables in the files of a process that has mapped much else: code/functionSite.h and
- * code/functionSite.h, with this program as the process. */
+/* Functions and variables in the files of a process that has mapped much else: shared/functionSite.h, with this program
+ * as the process. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 
 #define OTHERS 6000 /* mappings without a file, as stacks and arenas of some thousand threads */
 

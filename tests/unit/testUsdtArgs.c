@@ -5,7 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "code/usdt.h"
+#include "shared/usdt.h"
 
 #define NO EBPFMON_QUERY_REGS
 

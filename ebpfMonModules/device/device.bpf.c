@@ -10,7 +10,7 @@
  */
 #include "common/core.bpf.h"
 #include "common/timing.bpf.h"
-#include "ebpfMonDevice.h"
+#include "device/ebpfMonDevice.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 

@@ -6,7 +6,7 @@
 
 #define MAP /* defines the tables */
 #include "common/readMaps.bpf.h"
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 
 /* An event. */
 struct event {

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 #include "code/machine.h"
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 
 #define EBPFMON_FUNCTION_SITES  256 /* of a pattern, at most */
 #define EBPFMON_FUNCTION_NAME   128

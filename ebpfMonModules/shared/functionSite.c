@@ -9,11 +9,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "code/elfSymbols.h"
-#include "code/functionSite.h"
+#include "shared/functionSite.h"
 #include "code/machine.h"
 #include "code/mapping.h"
 #include "code/symbolFile.h"
-#include "code/usdt.h"
+#include "shared/usdt.h"
 #include "host/foreign.h"
 #include "host/memory.h"
 

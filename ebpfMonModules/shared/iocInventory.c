@@ -13,7 +13,7 @@
 #include "common/text.h"
 #include "host/foreign.h"
 #include "host/serverSockets.h"
-#include "usage/iocInventory.h"
+#include "shared/iocInventory.h"
 #include "ioc/baseLayout.h"
 #include "ioc/baseLink.h"
 #include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (BSD-3-Clause OR GPL-2.0-only) */
 /* Reads the arguments of USDT probes, which are in registers, on the stack, or in variables. The user part knows where
- * (code/usdt.c). */
+ * (shared/usdt.c). */
 #ifndef EBPFMON_QUERYUSDT_BPF_H
 #define EBPFMON_QUERYUSDT_BPF_H
 

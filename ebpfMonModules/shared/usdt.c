@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "code/elfSymbols.h"
-#include "code/usdt.h"
+#include "shared/usdt.h"
 #include "common/text.h"
 
 /* --- the arguments of a probe --- */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include "code/elfFile.h"
 #include "code/machine.h"
-#include "ebpfMonQuery.h"
+#include "shared/ebpfMonQuery.h"
 
 /* --- the arguments of a probe ---
  *

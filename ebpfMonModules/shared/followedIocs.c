@@ -5,7 +5,7 @@
 #include <epicsString.h>
 
 #include "common/clock.h"
-#include "watch/followedIocs.h"
+#include "shared/followedIocs.h"
 
 struct ebpfMonFollowedIocs {
     ebpfMonFollowedUser user;
