@@ -164,8 +164,10 @@ int ebpfMonInventoryFileWrite(ebpfMonTargets *targets, const char *path, const c
 
 struct ebpfMonInventoryKeeper {
     ebpfMonTargets *targets;
-    ebpfMonNeededWorker worker; /* the thread; its lock guards what follows */
+    ebpfMonSharedWorker worker; /* the thread */
+    epicsMutexId   lock;       /* guards what follows */
     ebpfMonInventoryConf wanted; /* the newest configuration */
+    int            isNew;      /* … and the thread has not taken it */
     char           message[640]; /* the result of the last writing; empty: there was none */
     /* only the keeper's thread uses what follows; times in s, monotonic */
     ebpfMonInventoryConf conf; /* the configuration in use */
@@ -222,9 +224,9 @@ static int rotateFiles(const ebpfMonInventoryConf *conf)
 
 static void setMessage(ebpfMonInventoryKeeper *k, const char *text)
 {
-    epicsMutexMustLock(k->worker.lock);
+    epicsMutexMustLock(k->lock);
     snprintf(k->message, sizeof(k->message), "%s", text);
-    epicsMutexUnlock(k->worker.lock);
+    epicsMutexUnlock(k->lock);
 }
 
 /* Writes to the error log when trouble begins, and when it ends. "why" empty: there is none. */
@@ -270,14 +272,16 @@ static void writeFile(ebpfMonInventoryKeeper *k, ebpfMonWorker *worker)
 
 static void applyConf(ebpfMonInventoryKeeper *k)
 {
-    epicsMutexMustLock(k->worker.lock);
-    if (ebpfMonNeededWorkerTake(&k->worker, &k->conf)) {
+    epicsMutexMustLock(k->lock);
+    if (k->isNew) {
+        k->conf = k->wanted;
+        k->isNew = 0;
         k->isPlaced = k->isCurrent = 0;
         k->changedAt = k->notBefore = 0;
         k->hasTrouble = 0;
         k->message[0] = 0;
     }
-    epicsMutexUnlock(k->worker.lock);
+    epicsMutexUnlock(k->lock);
 }
 
 /* Writes the file if it is due. Returns after how many seconds the next call is needed. */
@@ -334,55 +338,49 @@ static void runKeeper(ebpfMonWorker *worker, void *arg)
     k->seenCount = 0;
 }
 
-static ebpfMonWorker *startKeeper(void *arg)
-{
-    return ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper, arg);
-}
-
-static int hasFile(const void *conf)
-{
-    return ((const ebpfMonInventoryConf *)conf)->file[0] != 0;
-}
-
 ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(void)
 {
     ebpfMonInventoryKeeper *k = calloc(1, sizeof(*k));
 
     if (!k)
         return NULL;
-    ebpfMonNeededWorkerInit(&k->worker, &(ebpfMonNeededWorkerUses){
-        .start = startKeeper, .isNeeded = hasFile, .arg = k, .conf = &k->wanted, .size = sizeof(k->wanted),
-    });
+    k->lock = epicsMutexMustCreate();
+    ebpfMonSharedWorkerInit(&k->worker);
     return k;
 }
 
 int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *k, ebpfMonTargets *targets)
 {
     k->targets = targets;
-    return ebpfMonNeededWorkerBegin(&k->worker);
+    return ebpfMonSharedWorkerSet(&k->worker,
+                                  ebpfMonWorkerStart("ebpfMonInvent", epicsThreadPriorityLow, runKeeper, k));
 }
 
-int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *k, const ebpfMonInventoryConf *conf)
+void ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *k, const ebpfMonInventoryConf *conf)
 {
-    return ebpfMonNeededWorkerConfigure(&k->worker, conf);
+    epicsMutexMustLock(k->lock);
+    k->wanted = *conf;
+    k->isNew = 1;
+    epicsMutexUnlock(k->lock);
+    ebpfMonSharedWorkerWake(&k->worker);
 }
 
 void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *k)
 {
-    ebpfMonNeededWorkerWake(&k->worker);
+    ebpfMonSharedWorkerWake(&k->worker);
 }
 
 void ebpfMonInventoryKeeperReport(ebpfMonInventoryKeeper *k, ebpfMonTextReport *report)
 {
-    epicsMutexMustLock(k->worker.lock);
+    epicsMutexMustLock(k->lock);
     if (!k->wanted.file[0])
         ebpfMonTextReportAdd(report, "No inventory is kept.\n");
     else
         ebpfMonTextReportAdd(report, "%s\n", k->message[0] ? k->message : "The inventory was not written yet.");
-    epicsMutexUnlock(k->worker.lock);
+    epicsMutexUnlock(k->lock);
 }
 
 int ebpfMonInventoryKeeperStop(ebpfMonInventoryKeeper *k, double seconds)
 {
-    return ebpfMonNeededWorkerStop(&k->worker, seconds);
+    return ebpfMonSharedWorkerStop(&k->worker, seconds);
 }

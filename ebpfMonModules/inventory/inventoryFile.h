@@ -44,13 +44,12 @@ typedef struct ebpfMonInventoryKeeper ebpfMonInventoryKeeper;
 /* The keeper is never freed. NULL without memory. */
 ebpfMonInventoryKeeper *ebpfMonInventoryKeeperNew(void);
 
-/* Call this when the monitor runs: starts the thread if a file is configured. 0, or -1: the thread cannot be
- * started. "targets" must stay as long as the process. */
+/* Call this when the monitor runs: starts the thread. 0, or -1: the thread cannot be started. "targets" must stay as
+ * long as the process. */
 int ebpfMonInventoryKeeperBegin(ebpfMonInventoryKeeper *keeper, ebpfMonTargets *targets);
 
-/* Sets the configuration, which is copied. Starts the thread if it is needed. 0, or -1: the thread cannot be
- * started. Any thread, at any time. */
-int ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *keeper, const ebpfMonInventoryConf *conf);
+/* Sets the configuration, which is copied. Any thread, at any time. */
+void ebpfMonInventoryKeeperConfigure(ebpfMonInventoryKeeper *keeper, const ebpfMonInventoryConf *conf);
 
 /* Call this when IOCs started or ended, or their level was changed. Any thread. */
 void ebpfMonInventoryKeeperWake(ebpfMonInventoryKeeper *keeper);

@@ -103,7 +103,6 @@ static void setRecSync(const iocshArgBuf *args)
 {
     const char *state = ebpfMonShellGetText(args[0].sval, ""), *variables = ebpfMonShellGetText(args[2].sval, "");
     ebpfMonRecSyncConf conf = { .isOn = strcmp(state, "on") == 0, .port = RECSYNC_PORT };
-    ebpfMonOpStatus status;
 
     if (!conf.isOn && strcmp(state, "off") != 0) {
         refuseRecSync("say on or off");
@@ -124,8 +123,7 @@ static void setRecSync(const iocshArgBuf *args)
     if (args[1].ival)
         conf.port = (unsigned)args[1].ival;
     strcpy(conf.variables, variables);
-    status = ebpfMonRecSyncConfigure(recSync, &conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
-    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonRecSync", status, ""));
+    ebpfMonRecSyncConfigure(recSync, &conf);
 }
 
 /* Writes the inventory of the IOCs that match to a file, and adds the numbers of IOCs and records. */
@@ -195,8 +193,7 @@ static void keepInventory(const iocshArgBuf *args)
         ebpfMonShellFail("%s: keep is the number of older files, 0 to 1000\n", name);
         return;
     }
-    status = ebpfMonInventoryKeeperConfigure(keeper, &conf) ? ebpfMonOpStartFailed : ebpfMonOpDone;
-    ebpfMonShellSetStatus(ebpfMonShellCheckOp(name, status, ""));
+    ebpfMonInventoryKeeperConfigure(keeper, &conf);
 }
 
 static void addDifference(ebpfMonTextReport *report, const ebpfMonInventoryDifference *d)

@@ -19,6 +19,7 @@
 #include "inventory/recSyncLink.h"
 
 #define IDLE_SECONDS   60.0 /* how long the thread sleeps without a deadline; a change wakes it */
+#define OFF_SECONDS    3600.0 /* … while RecSync is off */
 #define RETRY_SECONDS  5.0  /* wait so long after a connection has failed, or the port could not be opened */
 #define EVENTS         64
 
@@ -32,8 +33,10 @@ struct ebpfMonRecSync {
     const ebpfMonModule *module;
     ebpfMonTargets *targets; /* set before the thread starts, as the next one */
     ebpfMonPacketServers *packetServers;
-    ebpfMonNeededWorker worker; /* the thread */
-    ebpfMonRecSyncConf wanted; /* the newest configuration, which the lock of "worker" guards */
+    ebpfMonSharedWorker worker; /* the thread */
+    epicsMutexId   lock;     /* guards the next two */
+    ebpfMonRecSyncConf wanted; /* the newest configuration */
+    int            isNew;    /* … and the thread has not taken it */
     /* only the RecSync thread uses what follows */
     ebpfMonRecSyncConf conf; /* the configuration in use */
     int            poll, udp; /* files of epoll and of the UDP port; -1: not open */
@@ -305,9 +308,12 @@ static void applyRecSyncConf(ebpfMonRecSync *s)
 {
     int isNew;
 
-    epicsMutexMustLock(s->worker.lock);
-    isNew = ebpfMonNeededWorkerTake(&s->worker, &s->conf);
-    epicsMutexUnlock(s->worker.lock);
+    epicsMutexMustLock(s->lock);
+    isNew = s->isNew;
+    if (isNew)
+        s->conf = s->wanted;
+    s->isNew = 0;
+    epicsMutexUnlock(s->lock);
     if (!isNew)
         return;
     closeAll(s);
@@ -332,7 +338,7 @@ static double findLinkDue(const ebpfMonRecSync *s, const ebpfMonRecSyncLink *lin
 
 static double findDue(const ebpfMonRecSync *s, double now)
 {
-    double due = now + IDLE_SECONDS;
+    double due = now + (s->conf.isOn ? IDLE_SECONDS : OFF_SECONDS);
 
     if (now < s->retryAt && s->retryAt < due)
         due = s->retryAt;
@@ -365,16 +371,6 @@ static void runRecSync(ebpfMonWorker *worker, void *arg)
     publishRecSync(s);
 }
 
-static ebpfMonWorker *startRecSync(void *arg)
-{
-    return ebpfMonWorkerStart("ebpfMonRecSync", epicsThreadPriorityLow, runRecSync, arg);
-}
-
-static int isOn(const void *conf)
-{
-    return ((const ebpfMonRecSyncConf *)conf)->isOn;
-}
-
 ebpfMonRecSync *ebpfMonRecSyncNew(const ebpfMonModule *module)
 {
     ebpfMonRecSync *s = calloc(1, sizeof(*s));
@@ -389,9 +385,8 @@ ebpfMonRecSync *ebpfMonRecSyncNew(const ebpfMonModule *module)
     s->module = module;
     strcpy(s->shown.message, EBPFMON_NO_RECSYNC);
     s->udp = -1;
-    ebpfMonNeededWorkerInit(&s->worker, &(ebpfMonNeededWorkerUses){
-        .start = startRecSync, .isNeeded = isOn, .arg = s, .conf = &s->wanted, .size = sizeof(s->wanted),
-    });
+    s->lock = epicsMutexMustCreate();
+    ebpfMonSharedWorkerInit(&s->worker);
     return s;
 }
 
@@ -404,20 +399,25 @@ int ebpfMonRecSyncBegin(ebpfMonRecSync *s, ebpfMonTargets *targets, ebpfMonPacke
 {
     s->targets = targets;
     s->packetServers = packetServers;
-    return ebpfMonNeededWorkerBegin(&s->worker);
+    return ebpfMonSharedWorkerSet(&s->worker,
+                                  ebpfMonWorkerStart("ebpfMonRecSync", epicsThreadPriorityLow, runRecSync, s));
 }
 
-int ebpfMonRecSyncConfigure(ebpfMonRecSync *s, const ebpfMonRecSyncConf *conf)
+void ebpfMonRecSyncConfigure(ebpfMonRecSync *s, const ebpfMonRecSyncConf *conf)
 {
-    return ebpfMonNeededWorkerConfigure(&s->worker, conf);
+    epicsMutexMustLock(s->lock);
+    s->wanted = *conf;
+    s->isNew = 1;
+    epicsMutexUnlock(s->lock);
+    ebpfMonSharedWorkerWake(&s->worker);
 }
 
 void ebpfMonRecSyncWake(ebpfMonRecSync *s)
 {
-    ebpfMonNeededWorkerWake(&s->worker);
+    ebpfMonSharedWorkerWake(&s->worker);
 }
 
 int ebpfMonRecSyncStop(ebpfMonRecSync *s, double seconds)
 {
-    return ebpfMonNeededWorkerStop(&s->worker, seconds);
+    return ebpfMonSharedWorkerStop(&s->worker, seconds);
 }

@@ -52,13 +52,12 @@ ebpfMonRecSync *ebpfMonRecSyncNew(const ebpfMonModule *module);
 /* The published values. Under ebpfMonModuleLock. */
 const ebpfMonRecSyncValues *ebpfMonRecSyncGetValues(const ebpfMonRecSync *sync);
 
-/* Call this when the monitor runs: starts the thread if RecSync is on. 0, or -1: the thread cannot be started. The
- * other arguments must stay as long as the process. */
+/* Call this when the monitor runs: starts the thread. 0, or -1: the thread cannot be started. The other arguments must
+ * stay as long as the process. */
 int ebpfMonRecSyncBegin(ebpfMonRecSync *sync, ebpfMonTargets *targets, ebpfMonPacketServers *packetServers);
 
-/* Sets the configuration, which is copied. Starts the thread if it is needed. 0, or -1: the thread cannot be
- * started. Any thread, at any time. */
-int ebpfMonRecSyncConfigure(ebpfMonRecSync *sync, const ebpfMonRecSyncConf *conf);
+/* Sets the configuration, which is copied. Any thread, at any time. */
+void ebpfMonRecSyncConfigure(ebpfMonRecSync *sync, const ebpfMonRecSyncConf *conf);
 
 /* Call this when IOCs or other servers started or ended, or the level of an IOC was changed. Any thread. */
 void ebpfMonRecSyncWake(ebpfMonRecSync *sync);

@@ -16,7 +16,6 @@ static void closeRecSyncLink(ebpfMonRecSyncLink *link, const char *why);
 
 /* --- messages --- */
 
-#define EBPFMON_RECSYNC_PORT      5049
 
 #define MAGIC       0x5243 /* "RC" */
 #define HEADER      8
