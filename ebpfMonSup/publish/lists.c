@@ -157,87 +157,6 @@ void ebpfMonListsAddChains(ebpfMonTextReport *report, const char *rootPattern)
     ebpfMonPublishedUnlock();
 }
 
-static void addResources(ebpfMonTextReport *report, const ebpfMonHealth *health)
-{
-    static const ebpfMonReportColumn columns[] = {
-        {"IOC", -24}, {"CPU %", 7}, {"memory MB", 9}, {"files", 11}, {"threads", 7}, {"clients", 7}, {"channels", 8},
-        {"CAS CPU %", 9}
-    };
-
-    BEGIN_TABLE(report, columns);
-    for (unsigned i = 0; i < health->iocs; i++) {
-        const ebpfMonIocHealth *r = &health->ioc[i];
-
-        CELL(report, "%s", r->name);
-        CELL(report, "%.1f", r->cpu);
-        CELL(report, "%.1f", r->mem);
-        CELL(report, "%5u/%-5u", r->fds, r->fdLimit);
-        CELL(report, "%u", r->threads);
-        CELL(report, "%d", r->clients);
-        CELL(report, "%d", r->channels);
-        CELL(report, "%.2f", r->cas);
-    }
-}
-
-static void addWaits(ebpfMonTextReport *report, const ebpfMonHealth *health)
-{
-    static const ebpfMonReportColumn columns[] = {
-        {"longest wait, ms", -24}, {"cbLow", 10}, {"cbMedium", 10}, {"cbHigh", 10}, {"scanOnce", 10},
-        {"lock held", 10}, {" by", 0}
-    };
-
-    BEGIN_TABLE(report, columns);
-    for (unsigned i = 0; i < health->iocs; i++) {
-        const ebpfMonIocHealth *r = &health->ioc[i];
-
-        CELL(report, "%s", r->name);
-        for (int k = 0; k < 3; k++)
-            CELL(report, "%.3f", r->callback[k]);
-        CELL(report, "%.3f", r->once);
-        CELL(report, "%.3f", r->hold);
-        CELL(report, " %s", r->holder);
-    }
-}
-
-static void addScans(ebpfMonTextReport *report, const ebpfMonHealth *health)
-{
-    static const ebpfMonReportColumn columns[] = {
-        {"IOC", -24}, {"scan", -12}, {"period s", 10}, {"worst s", 10}, {"late", 8}, {"busy %", 7}, {" most by", 0}
-    };
-
-    BEGIN_TABLE(report, columns);
-    for (unsigned i = 0; i < health->scans; i++) {
-        const ebpfMonScanRow *r = &health->scan[i];
-
-        CELL(report, "%s", r->ioc);
-        CELL(report, "%s", r->name);
-        CELL(report, "%.4f", r->period);
-        CELL(report, "%.4f", r->worst);
-        addCount(report, r->late);
-        CELL(report, "%.1f", r->busy);
-        CELL(report, " %s", r->topRoot);
-    }
-}
-
-/* The resources, waiting times, scan threads and hangs of the IOCs, from the published values. */
-static void addHealth(ebpfMonTextReport *report)
-{
-    ebpfMonHealth *health = malloc(sizeof(*health)); /* a copy, because to write the text takes longer than the lock
-                                                      * may be held */
-
-    if (!health)
-        return;
-    *health = ebpfMonPublishedLock()->health;
-    ebpfMonPublishedUnlock();
-    addResources(report, health);
-    addWaits(report, health);
-    addScans(report, health);
-    ebpfMonTextReportAdd(report, "threads that hang: %u\n", health->hangs);
-    for (unsigned i = 0; i < health->hangLines; i++)
-        ebpfMonTextReportAdd(report, "  %s\n", health->hangLine[i]);
-    free(health);
-}
-
 /* --- the report of the monitor about itself --- */
 
 static void addFilter(ebpfMonTextReport *report, ebpfMonRequests *requests)
@@ -308,6 +227,16 @@ static void addWatchedRecords(ebpfMonTextReport *report)
     ebpfMonPublishedUnlock();
 }
 
+static void addHangs(ebpfMonTextReport *report)
+{
+    const ebpfMonHealth *health = &ebpfMonPublishedLock()->health;
+
+    ebpfMonTextReportAdd(report, "threads that hang: %u\n", health->hangs);
+    for (unsigned i = 0; i < health->hangLines; i++)
+        ebpfMonTextReportAdd(report, "  %s\n", health->hangLine[i]);
+    ebpfMonPublishedUnlock();
+}
+
 static void addSlots(ebpfMonTextReport *report, ebpfMonTargets *targets)
 {
     const ebpfMonLoadSizes *size = &ebpfMonKernelTables()->size;
@@ -362,7 +291,7 @@ void ebpfMonListsAddReport(ebpfMonTextReport *report, ebpfMonTargets *targets, e
     addRules(report, requests);
     addWatchedRecords(report);
     addIocs(report, targets);
-    addHealth(report);
+    addHangs(report);
     if (level >= 2)
         addBinaries(report, targets);
 }
