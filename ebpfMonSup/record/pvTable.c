@@ -7,9 +7,78 @@
 #include <alarm.h>
 #include <dbDefs.h>
 
+#include "model/published.h"
 #include "module/modules.h"
-#include "record/pvRows.h"
 #include "record/pvTable.h"
+
+/* Each function returns the row "index" of one list of the published values; NULL: the list has not so many rows. The
+ * caller holds the lock of the published values. */
+#define ROWS(name, rows, list) \
+    static const void *name(const ebpfMonPublished *published, unsigned index) \
+    { \
+        return index < (rows) ? &published->list[index] : NULL; \
+    }
+ROWS(iocRow, published->iocs.rows, iocs.ioc)
+ROWS(procRow, published->processings.busiestCount, processings.busiest)
+ROWS(chainRow, published->chains.slowestCount, chains.slowest)
+ROWS(asyncRow, published->asyncs.slowestCount, asyncs.slowest)
+ROWS(asyncHistRow, EBPFMON_HIST_MAX, asyncs.hist)
+ROWS(histRow, EBPFMON_HIST_MAX, chains.hist)
+ROWS(edgeRow, EBPFMON_HIST_MAX, chains.histEdge)
+ROWS(heatRecordRow, EBPFMON_HEAT_RECORDS, heat.record)
+ROWS(heatRateRow, NELEMENTS(published->heat.rate), heat.rate)
+ROWS(heatChainRow, NELEMENTS(published->heat.chains), heat.chains)
+ROWS(lostRow, published->losses.kinds, losses.by)
+ROWS(watchRow, published->watched.count, watched.row)
+ROWS(searchRow, published->searches.names, searches.name)
+ROWS(clientRow, published->searches.clients, searches.client)
+ROWS(beaconRow, published->searches.servers, searches.server)
+ROWS(healthRow, published->health.iocs, health.ioc)
+ROWS(userRow, published->clients.rows, clients.row)
+ROWS(scanRow, published->health.scans, health.scan)
+
+static const void *hostRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : published;
+}
+
+static const void *putRow(const ebpfMonPublished *published, unsigned index)
+{
+    return ebpfMonPublishedGetPut(published, index);
+}
+
+static const void *clientPutRow(const ebpfMonPublished *published, unsigned index)
+{
+    return ebpfMonPublishedGetPutOf(published, ebpfMonPutByClient, index);
+}
+
+static const void *autoPutRow(const ebpfMonPublished *published, unsigned index)
+{
+    return ebpfMonPublishedGetPutOf(published, ebpfMonPutAutomatic, index);
+}
+
+static const void *openRow(const ebpfMonPublished *published, unsigned index)
+{
+    return ebpfMonPublishedGetUnexpected(published, index);
+}
+
+/* The newest unexpected put, also if it is acknowledged. */
+static const void *unexpectedRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : ebpfMonPublishedGetNewestUnexpected(published);
+}
+
+static const void *eventRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index || published->health.events ? ebpfMonHealthEvent(&published->health, index) : EBPFMON_NO_EVENT;
+}
+
+static const void *hangRow(const ebpfMonPublished *published, unsigned index)
+{
+    if (!index && !published->health.hangLines)
+        return EBPFMON_NO_HANG;
+    return index < published->health.hangLines ? published->health.hangLine[index] : NULL;
+}
 
 #define LOST(member)   offsetof(ebpfMonLossRow, member)
 #define HOST(member)   offsetof(ebpfMonPublished, member)
