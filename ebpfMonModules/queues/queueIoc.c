@@ -13,7 +13,6 @@
 #define SETS        3          /* callback.h: NUM_CALLBACK_PRIORITIES */
 #define SET_SIZE    48         /* the largest of all layouts … */
 #define RING_HEAD   32
-#define LOG_SIZE    176
 #define BYTES_MAX   1024       /* … and all of it */
 #define SIZE_MAX_Q  10000000   /* entries of a queue that can be believed */
 #define SLOP        16         /* epicsRingBytes.c */

@@ -93,6 +93,20 @@ static void formatAfter(const ebpfMonPut *put, char *buf, size_t size)
         snprintf(buf, size, "became %s", put->after);
 }
 
+/* How the result is told: at the end of a line, and in a few words. */
+static const struct {
+    const char *inLine, *brief;
+} resultTexts[] = {
+    [ebpfMonPutOk] = { "", "" },
+    [ebpfMonPutFailed] = { " FAILED: ", "" },
+    [ebpfMonPutDenied] = { " DENIED", "denied" },
+    [ebpfMonPutUnknown] = { " (result not seen)", "not seen" },
+    [ebpfMonPutSent] = { " (no reply asked)", "" },
+    [ebpfMonPutLost] = { " LOST: sent, but the IOC never made it", "lost: the IOC never made it" },
+    [ebpfMonPutUnwritten] = { " UNWRITTEN: answered OK, but no record was written", "answered OK, not written" },
+    [ebpfMonPutPending] = { "", "" },
+};
+
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
 {
     char when[40];
@@ -104,35 +118,13 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
     if (!size)
         return 0;
     epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S.%06f", &put->time);
-    switch (put->result) {
-    case ebpfMonPutOk:
-        break;
-    case ebpfMonPutFailed:
-        strcpy(result, " FAILED: ");
-        if (put->message[0])
-            ebpfMonTextCopy(result + strlen(result), sizeof(result) - strlen(result), put->message);
-        else
-            errSymLookup(put->status, result + strlen(result), sizeof(result) - strlen(result));
-        break;
-    case ebpfMonPutDenied:
-        strcpy(result, " DENIED");
-        break;
-    case ebpfMonPutUnknown:
-        strcpy(result, " (result not seen)");
-        break;
-    case ebpfMonPutSent:
-        strcpy(result, " (no reply asked)");
-        break;
-    case ebpfMonPutLost:
-        strcpy(result, " LOST: sent, but the IOC never made it");
-        break;
-    case ebpfMonPutUnwritten:
-        strcpy(result, " UNWRITTEN: answered OK, but no record was written");
-        break;
-    case ebpfMonPutPending:
+    ebpfMonTextCopy(result, sizeof(result), resultTexts[put->result].inLine);
+    if (put->result == ebpfMonPutFailed && put->message[0])
+        ebpfMonTextCopy(result + strlen(result), sizeof(result) - strlen(result), put->message);
+    else if (put->result == ebpfMonPutFailed)
+        errSymLookup(put->status, result + strlen(result), sizeof(result) - strlen(result));
+    else if (put->result == ebpfMonPutPending)
         snprintf(result, sizeof(result), " (%s)", put->message);
-        break;
-    }
     if (put->isPartly)
         strcat(result, ", and made other members");
     formatAfter(put, after, sizeof(after));
@@ -148,30 +140,14 @@ size_t ebpfMonPutOutcome(const ebpfMonPut *put, char *buf, size_t size)
 {
     char text[EBPFMON_LINE_SIZE] = "", why[128];
 
-    switch (put->result) {
-    case ebpfMonPutOk:
-    case ebpfMonPutSent:
+    ebpfMonTextCopy(text, sizeof(text), resultTexts[put->result].brief);
+    if (put->result == ebpfMonPutOk || put->result == ebpfMonPutSent) {
         formatAfter(put, text, sizeof(text));
-        break;
-    case ebpfMonPutFailed:
+    } else if (put->result == ebpfMonPutFailed) {
         errSymLookup(put->status, why, sizeof(why));
         snprintf(text, sizeof(text), "fails: %s", put->message[0] ? put->message : why);
-        break;
-    case ebpfMonPutDenied:
-        strcpy(text, "denied");
-        break;
-    case ebpfMonPutUnknown:
-        strcpy(text, "not seen");
-        break;
-    case ebpfMonPutLost:
-        strcpy(text, "lost: the IOC never made it");
-        break;
-    case ebpfMonPutUnwritten:
-        strcpy(text, "answered OK, not written");
-        break;
-    case ebpfMonPutPending:
+    } else if (put->result == ebpfMonPutPending) {
         strcpy(text, put->message);
-        break;
     }
     if (put->isPartly)
         strncat(text, "; other members made", sizeof(text) - strlen(text) - 1);

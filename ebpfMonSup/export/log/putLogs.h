@@ -11,7 +11,6 @@
 #include <epicsMutex.h>
 #include "common/worker.h"
 #include "export/log/putLog.h"
-#include "export/log/putLogConf.h"
 #include "export/shared/recordQueue.h"
 #include "model/ops.h"
 #include "model/put.h"
