@@ -1,12 +1,12 @@
 # The EPICS way: make, make runtests, make clean, make distclean with EPICS_BASE set in
-# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make soak, make tsan,
-# make bench, make kernels, make clangs, make faults, make matrix, make site, make pictures. For a host: make install-host,
-# make deb, make archive, make rpm.
+# configure/RELEASE.local or in the environment. On a bare machine: make demo, make check, make checkLong, make soak,
+# make tsan, make bench, make kernels, make clangs, make faults, make matrix, make site, make pictures. For a host: make
+# install-host, make deb, make archive, make rpm.
 
-ifneq ($(filter demo pictures check soak tsan bench kernels clangs faults matrix site setup deb archive rpm install-host,$(MAKECMDGOALS)),)
+ifneq ($(filter demo pictures check checkLong soak tsan bench kernels clangs faults matrix site setup deb archive rpm install-host,$(MAKECMDGOALS)),)
 
 # These find or build EPICS Base first and then come back here with EPICS_BASE set.
-.PHONY: demo pictures check soak tsan bench kernels clangs faults matrix site setup deb archive rpm install-host
+.PHONY: demo pictures check checkLong soak tsan bench kernels clangs faults matrix site setup deb archive rpm install-host
 setup:
 	@tools/setup.sh
 demo:
@@ -15,6 +15,8 @@ pictures:
 	@tools/pictures.sh
 check:
 	@tools/check.sh
+checkLong:
+	@tools/check.sh -m long
 soak:
 	@tools/soak.sh
 tsan:

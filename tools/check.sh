@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Runs all tests: the unit test programs, the fuzzers, and the tests with real IOCs and clients. pytest runs them side
+# Runs the tests: the unit test programs, the fuzzers, and the tests with real IOCs and clients. pytest runs them side
 # by side (tests/harness/schedule.py). The last lines are the summary. setup.sh installs what is missing first.
 #
 #   tools/check.sh [ARGUMENTS FOR PYTEST...]
@@ -8,7 +8,8 @@
 #                    most of the time; the others only while the CPUs have room (tests/harness/schedule.py)
 #   FUZZ_SECONDS=N   each fuzzer ends after this time at the latest; default: 40
 #
-# Some tests by name: tools/test.sh. The long form of tests that take much time: tools/soak.sh.
+# Tests that are marked as long run with "-m long" (make checkLong), the others without. Some tests by name:
+# tools/test.sh. The long form of tests that take much time: tools/soak.sh.
 set -eu
 . "$(dirname "$0")/environment.sh"
 # Each process of pytest reads all tests, and many tests start Python. So keep the code that Python compiles, but not in the
@@ -31,7 +32,7 @@ lastFailed=$cache/v/cache/lastfailed
 list_failed() { [ ! -f "$lastFailed" ] || "$python" -c 'import json, sys; print("\n".join(json.load(open(sys.argv[1]))))' "$lastFailed"; }
 
 status=0
-run tests -n "${JOBS:-$((9 * $(nproc)))}" "$@" || status=$?
+run tests -m "not long" -n "${JOBS:-$((9 * $(nproc)))}" "$@" || status=$?
 [ $status = 1 ] || exit $status
 failed=$(list_failed)
 if [ -z "$failed" ]; then

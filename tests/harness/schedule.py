@@ -24,6 +24,8 @@ from pathlib import Path
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from . import soak
+
 APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badlink", "test_lost_packets", "test_turns",
          "test_recsync", "test_reserves", "test_overload", "test_probes", "test_put_after_link", "test_clock"}
 
@@ -112,6 +114,7 @@ LONG = [
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "soak: has a long form (tests/harness/soak.py)")
+    config.addinivalue_line("markers", "long: for make checkLong (tests/harness/soak.py)")
 
 
 def _module(nodeid):
@@ -258,16 +261,22 @@ def _rank(item):
 
 def _check_names(items):
     """Checks that all tests of these lists exist: else a renamed test would silently lose its place."""
-    names = [*APART, *LONG, *CALM, *(name for names in TOGETHER for name in names)]
+    names = [*APART, *LONG, *CALM, *(name for names in TOGETHER for name in names), *soak.CHECK_LONG]
     tests = [item.nodeid for item in items]
     if lost := [name for name in names if not any(name in test for test in tests)]:
-        raise pytest.UsageError(f"tests/harness/schedule.py: no test has this in its name: {', '.join(lost)}")
+        raise pytest.UsageError(f"tests/harness: no test has this in its name: {', '.join(lost)}")
+    kept = [test for test in tests if not soak.is_long(test)]
+    if lost := [name for name in soak.CHECK_LONG.values() if not any(name in test for test in kept)]:
+        raise pytest.UsageError(f"tests/harness/soak.py: make check runs no such cheaper test: {', '.join(lost)}")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -k and -m leave tests out
 def pytest_collection_modifyitems(config, items):
     if config.args == ["tests"]:
         _check_names(items)
+    for item in items:
+        if soak.is_long(item.nodeid):
+            item.add_marker("long")
     items.sort(key=_rank)
 
 
