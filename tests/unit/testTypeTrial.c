@@ -206,6 +206,18 @@ static void testDevices(void)
     process(aiRecord, EBPFMON_TRIAL_ENOUGH, EBPFMON_TRIAL_ENOUGH);
     look(1);
     testOk(look(1) == ebpfMonTrialNothing && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN, "a record with TSE says nothing");
+    beginDevices(dev);
+    dev[0].stamps = EBPFMON_STAMPS_UNKNOWN;
+    rec[quiet0].rtype = 0;
+    rec[quiet0].dev = 1;
+    ebpfMonTypeTrialFree(trial);
+    trial = ebpfMonTypeTrialNew(&cat, audits);
+    ebpfMonTypeTrialBegin(trial, &target, 1);
+    process(aiRecord, EBPFMON_TRIAL_ENOUGH, 0);
+    look(1);
+    testOk(dev[1].stamps == EBPFMON_STAMPS_SEEN && dev[0].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "a verdict is on one device support of a type, not on another one");
+    rec[quiet0].dev = 0;
     rec[aiRecord].dev = 0;
     type[0].dev = NULL;
     type[0].devs = 0;
@@ -262,6 +274,12 @@ static void testSleep(void)
     process(aiRecord, 1, 0);
     testOk(follow(1) && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN && !(how[aiRecord] & EBPFMON_MISSED),
            "if others need the trap, it wakes without a mark");
+    dev[1].stamps = EBPFMON_STAMPS_ASLEEP;
+    look(0);
+    look(1);
+    process(aiRecord, EBPFMON_TRIAL_ENOUGH, EBPFMON_TRIAL_ENOUGH);
+    testOk(look(1) == ebpfMonTrialNothing && dev[1].stamps == EBPFMON_STAMPS_ASLEEP,
+           "what differs while it sleeps is no verdict");
     rec[aiRecord].dev = 0;
     type[0].dev = NULL;
     type[0].devs = 0;
