@@ -44,7 +44,7 @@ DEFECTS = {
 
 
 def make(*arguments):
-    done = subprocess.run(["nice", "-n", "10", "make", "-s", "-C", HERE, *arguments], text=True, errors="replace",
+    done = subprocess.run(["nice", "-n", "3", "make", "-s", "-C", HERE, *arguments], text=True, errors="replace",
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout
     return done.stdout
@@ -69,7 +69,7 @@ def test_old_defects(tmp_path):
         assert text.count(repair) == 1, f"{name} has changed: write down anew how {what}"
         source.write_text(text.replace(repair, before))
         make("defect", f"D={copy}", f"UNITS={units}")
-        out = subprocess.run(["nice", "-n", "10", copy / "explore", "-p", str(preemptions), scene],
+        out = subprocess.run(["nice", "-n", "3", copy / "explore", "-p", str(preemptions), scene],
                              stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE)
         found = re.search(r"FAILED with (\d+) preemption", out.stdout)
         assert out.returncode == 1 and found and int(found[1]) == preemptions, f"not found: {what}\n{out.stdout}"

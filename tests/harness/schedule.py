@@ -27,7 +27,8 @@ from xdist.scheduler import LoadScopeScheduling
 from . import soak
 
 APART = {"test_unit", "test_faults", "test_lifecycle", "test_health", "test_badlink", "test_lost_packets", "test_turns",
-         "test_recsync", "test_reserves", "test_overload", "test_probes", "test_put_after_link", "test_clock"}
+         "test_recsync", "test_reserves", "test_overload", "test_probes", "test_put_after_link", "test_clock", "test_history",
+         "test_settings", "test_waits"}
 
 ALONE = (
     "test_bounded_memory_over_restarts",  # memory of a monitor, which follows all IOCs of the host
@@ -94,21 +95,24 @@ TOGETHER = [
 
 # The order of tests: the longest modules first. A module of many slow tests that begins late keeps the tests of all lanes waiting,
 # so each module of more than some ten seconds has its place here; those of APART stand a little later than their length says,
-# because their tests go to several processes. The fuzzers have a low priority: they use what the others leave. A process of pytest-xdist
+# because their tests go to several processes. The interleaving checker has a low priority, so it begins first. A process of pytest-xdist
 # takes its next module when it begins its last test but one, so a long test delays this module, too: modules of a few long tests
 # (test_tutorial) stand at the begin.
 LONG = [
-    "test_fuzz", "test_passes", "test_counts_late", "test_usage", "test_operators", "test_counts_exact", "test_tutorial",
-    "test_query_attacks", "test_other_servers", "test_put_origins", "test_hosts_partly_watched", "test_packets.py",
-    "test_packets_bad_link", "test_install", "test_pvs", "test_stripped", "test_queries", "test_turns", "test_counts.py",
-    "test_put_corpus", "test_inventory", "test_incomplete_traces", "test_lost_packets", "test_traces_across_iocs", "test_recsync",
-    "test_lifecycle", "test_demo", "test_hosts", "test_query_unload", "test_wrong_symbols", "test_async", "test_trace.py",
-    "test_query_trouble", "test_query_budget", "test_health", "test_top", "test_hostile.py", "test_otlp", "test_overload",
-    "test_query_files",
-    "test_device", "test_releases", "test_hand_overs", "test_reserves", "test_faults", "test_query_perf", "test_clock",
-    "test_clients", "test_probes", "test_logs", "test_hostile_texts", "test_displays", "test_query_heat", "test_put_after_link",
-    "test_site", "test_query_", "test_containers", "test_puts", "test_web", "test_other_iocs", "test_put_attach", "test_large",
-    "test_rules", "test_foreign",
+    "test_fuzz", "test_explore", "test_subscriptions_pva", "test_lights", "test_forged_packets", "test_shared_thread",
+    "test_tutorial", "test_shares", "test_subscriptions.py", "test_passes.py", "test_history", "test_operators",
+    "test_counts_exact", "test_translated", "test_displays", "test_counts_late", "test_gateways", "test_put_corpus",
+    "test_counts.py", "test_waits", "test_settings", "test_hostile.py", "test_usage", "test_other_iocs", "test_otlp",
+    "test_lifecycle", "test_traces_across_iocs", "test_packets.py", "test_packets_bad_link", "test_releases",
+    "test_turns", "test_unconnected", "test_query_attacks", "test_other_servers", "test_put_origins", "test_health",
+    "test_hosts_partly_watched", "test_recsync", "test_pvs", "test_query_uses", "test_stripped", "test_queries",
+    "test_containers", "test_lost_packets", "test_queues", "test_ipv6", "test_put_attach", "test_locks",
+    "test_passes", "test_install", "test_inventory", "test_incomplete_traces", "test_demo", "test_hosts",
+    "test_query_unload", "test_wrong_symbols", "test_async", "test_trace.py", "test_query_trouble",
+    "test_query_budget", "test_top", "test_overload", "test_query_files", "test_device", "test_hand_overs",
+    "test_reserves", "test_faults", "test_query_perf", "test_clock", "test_clients", "test_probes", "test_logs",
+    "test_hostile_texts", "test_query_heat", "test_put_after_link", "test_site", "test_query_", "test_puts",
+    "test_web", "test_large", "test_rules", "test_foreign",
 ]
 
 

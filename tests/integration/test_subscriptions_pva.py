@@ -18,7 +18,7 @@ COLUMNS = "STATES RATES MERGED_CNTS WAITING_CNTS UNSENTS IOCS".split()
 
 
 @pytest.fixture(scope="module", params=["softIocPVA", "pvxs"])
-def ioc(request, module_ioc):
+def served(request, module_ioc):
     return module_ioc(DB, kind=request.param).start()
 
 
@@ -27,9 +27,10 @@ def monitor(module_monitor):
     return module_monitor().start()
 
 
-@pytest.fixture(autouse=True)
-def watched(ioc, monitor):
-    monitor.wait_ioc(ioc)
+@pytest.fixture
+def ioc(served, monitor):
+    monitor.wait_ioc(served)
+    return served
 
 
 class Client(Process):
