@@ -420,6 +420,8 @@ def test_metrics(new_ioc, new_monitor, rotel):
     monitor.wait_ioc(ioc)
     name = ioc.prefix + "A"
     paused, neighbour = Subscriber(ioc, name, "paused"), Subscriber(ioc, ioc.prefix + "B", "neighbour")
+    ioc.put("WAVE", [1.0] * 100000)
+    deaf = Subscriber(ioc, ioc.prefix + "WAVE", "deaf", 100000)  # it reads once
     paused.send(rawca.message(EVENTS_OFF) + rawca.message(rawca.ECHO))
     paused.until(rawca.ECHO)
     for value in range(1, 11):
@@ -431,10 +433,20 @@ def test_metrics(new_ioc, new_monitor, rotel):
         found = [p for p in re.split(r"NumberDataPoints #\d+", text)[1:] if all(f": Str({a})" in p for a in attributes)]
         return float(re.search(r"Value: (\S+)", found[0])[1]) if len(found) == 1 else None
 
-    until(lambda: [point(m, ioc.name, "CA") for m in ("count", "stalled")] == [2, 1] and point("clients", ioc.name, "CA") >= 2, 30, lambda: "\n".join(rotel.metric("epics.subscription.count")))
+    until(lambda: [point(m, ioc.name, "CA") for m in ("count", "stalled")] == [3, 2] and point("clients", ioc.name, "CA") >= 3, 30, lambda: "\n".join(rotel.metric("epics.subscription.count")))
     until(lambda: (point("waiting", ioc.name, "CA") or 0) >= 1 and (point("worst.waiting", ioc.name, name, "paused@test") or 0) >= 1, 30,
           lambda: "\n".join(rotel.metric("epics.subscription.worst.waiting")))
+
+    def put_and_see_merged():
+        for value in range(5):
+            ioc.put("A", value)  # the paused client will get the last one
+        return point("merged", ioc.name, "CA") or 0
+
+    until(lambda: 0 < put_and_see_merged() < 1e5 < (point("unsent", ioc.name, "CA") or 0), 30,
+          lambda: "\n".join(rotel.metric("epics.subscription.merged") + rotel.metric("epics.subscription.unsent")))
+    until(lambda: (point("worst.unsent", ioc.name, ioc.prefix + "WAVE", "deaf@test") or 0) > 1000 and point("worst.unsent", "paused@test") == 0, 30,
+          lambda: "\n".join(rotel.metric("epics.subscription.worst.unsent")))
     until(lambda: point("worst.waiting", "neighbour@test") is None, 30, lambda: "\n".join(rotel.metric("epics.subscription.worst.waiting")))
-    for client in paused, neighbour:
+    for client in paused, neighbour, deaf:
         client.close()
     until(lambda: not point("stalled", ioc.name, "CA"), 30, lambda: "\n".join(rotel.metric("epics.subscription.stalled")))
