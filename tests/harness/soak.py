@@ -20,7 +20,7 @@ def size(short, long):
     return long if IS_LONG else short
 
 
-# What make check leaves to make checkLong: a part of the test's name, and a cheaper test that sees a fault of the same class.
+# What make check leaves to make checkLong: the end of the test's name, and a cheaper test that sees a fault of the same class.
 CHECK_LONG = {
     "fuzz/test_fuzz.py": "test_unit.py",  # the parsers, with the inputs that they once failed with
     # an IOC or a monitor comes, ends, or runs short of something
@@ -38,6 +38,10 @@ CHECK_LONG = {
     "test_a_file_that_cannot_be_used[folder]": "test_a_file_that_cannot_be_used[missing]",
     "test_a_file_that_is_lost_while_it_is_used[removed]": "test_a_file_that_is_lost_while_it_is_used[damaged]",
     "test_it_tries_again_by_itself": "testUsage",
+    "test_memory_that_never_arrives_before_the_monitor": "test_memory_that_never_arrives",
+    "test_fuse_that_never_answers[fuseCode]": "test_fuse_that_never_answers[fusePage]",
+    "test_fuse_that_never_answers[fuseProgram]": "test_fuse_that_never_answers[fusePage]",
+    "test_little_memory[addresses]": "test_little_memory[group]",
     "test_large_iocs": "test_records",
     "test_table_grows": "test_places_are_used_again",
     # counts: threads that meet
@@ -55,6 +59,25 @@ CHECK_LONG = {
     "test_scan_lists_that_change_while_they_run": "test_records_go_to_other_lists",
     "test_clock_of_the_host_goes_back_while_passes_are_watched[alone-counts]": "passes_are_watched[chain-counts]",
     "test_clock_of_the_host_goes_back_while_passes_are_watched[alone-chains]": "passes_are_watched[chain-chains]",
+    "test_clock_goes_back[before it is watched-counts]": "test_clock_goes_back[before it is watched-chains]",
+    "test_clock_goes_back[watched-counts]": "test_clock_goes_back[watched-chains]",
+    "test_clock_of_the_host_went_back[Passive-counts]": "test_clock_of_the_host_went_back[1 second-counts]",
+    "test_async_soft_channel_in_its_own_lock_set[chains-counts]": "test_async_soft_channel_in_its_own_lock_set[chains-chains]",
+    "test_async_soft_channel_in_its_own_lock_set[passes-counts]": "test_async_soft_channel_in_its_own_lock_set[passes-chains]",
+    "test_driver_sets_the_time_stamp[stamps-counts]": "test_driver_sets_the_time_stamp[stamps-chains]",
+    "test_driver_sets_the_time_stamp[scans-chains]": "test_driver_sets_the_time_stamp[scans-counts]",
+    "test_forwards_without_a_time_stamp[UNDEFD]": "test_forwards_without_a_time_stamp[UNDEF]",
+    "test_forwards_without_a_time_stamp[BADDOL]": "test_forwards_without_a_time_stamp[NODOL]",
+    "test_source_of_time_changes[TSE--1]": "test_source_of_time_changes[TSE--2]",
+    "test_record_moves_while_its_list_waits_for_it[earlier place]": "test_record_moves_while_its_list_waits_for_it[other list]",
+    "test_fields_put_while_the_monitor_stands_still[one put, not processed]": "stands_still[nothing processed]",
+    "test_fields_put_while_the_monitor_stands_still[one put, and another root]": "stands_still[counted by another root]",
+    "test_fields_put_while_the_monitor_stands_still[an input link without PP]": "stands_still[an input link]",
+    "test_fields_put_while_the_monitor_stands_still[the end goes first]": "stands_still[two links, one after the other]",
+    "test_fields_put_while_the_monitor_stands_still[two records]": "stands_still[there and back]",
+    "test_fields_put_while_the_monitor_stands_still[TSEL]": "stands_still[TSE]",
+    "test_fields_put_while_the_monitor_stands_still[OMSL]": "stands_still[UDF]",
+    "test_fields_put_while_the_monitor_stands_still[a disabled one in between]": "stands_still[one with a SCAN in between]",
     # links and hangs
     "test_long_pass_is_no_hang": "testHangFinder",
     "test_hang_in_one_long_callback": "testHangFinder",
@@ -68,6 +91,12 @@ CHECK_LONG = {
     "test_monitor_stands_still[before]": "test_monitor_stands_still[meanwhile]",
     "test_ioc_stands_still[False]": "test_ioc_stands_still[True]",
     "test_ioc_stands_still_within_a_put[False]": "test_ioc_stands_still_within_a_put[True]",
+    "test_seen_whom_it_serves[MANY-127.0.0.1]": "test_seen_whom_it_serves[MANY-[::1]]",
+    "test_attacked_connection[other-finish]": "test_attacked_connection[other-reset]",
+    "test_attacked_connection[ioc-reset]": "test_attacked_connection[ioc-finish]",
+    "test_changing_links": "test_short_iocs",
+    "test_known_routine[SPIN-by_put]": "test_known_routine[SPIN-by_scan]",
+    "test_known_routine[SLEEP-by_scan]": "test_known_routine[SLEEP-by_put]",
     "test_backlog_of_a_slow_ioc": "test_puts_that_are_answered_and_write_nothing",
     "test_monitor_of_sender_killed": "test_monitor_of_sender_only",
     "test_monitor_of_receiver_starts_later": "test_monitor_of_receiver_only",
@@ -76,6 +105,10 @@ CHECK_LONG = {
     "test_stopped_ioc[8]": "test_stopped_ioc[26]",
     "test_they_survive[exit]": "test_they_survive[kill]",
     "test_why[chains]": "test_why[trace]",
+    "test_frozen_by_a_late_scan": "test_frozen",
+    "test_killed_while_it_writes": "test_gaps",
+    "test_gone_ioc[11-signal 11]": "test_gone_ioc[9-signal 9]",
+    "test_wrong_endpoint_is_reported_and_blocks_nothing[variables2-the path is wrong]": "test_wrong_endpoint_is_reported_and_blocks_nothing[variables1",
     "test_chains_leave_room_for_puts": "test_one_ioc_does_not_hide_another",
     "test_servers_that_are_not_base": "test_other_servers_are_not_announced_unasked",
     "test_in_a_terminal": "test_demo.py::test_demo",
