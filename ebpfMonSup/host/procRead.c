@@ -27,21 +27,33 @@ static int openNamespace(pid_t pid, const char *name)
     return open(path, O_RDONLY | O_CLOEXEC);
 }
 
+/* Nonzero: it is our user namespace, which we never change. The kernel makes an inode for each look at one. */
+static int isOwnNumber(ino_t number)
+{
+    static ino_t known; /* 0: not asked yet */
+    ino_t own = __atomic_load_n(&known, __ATOMIC_RELAXED);
+    struct stat st;
+
+    if (!own && stat("/proc/self/ns/user", &st) == 0)
+        __atomic_store_n(&known, own = st.st_ino, __ATOMIC_RELAXED);
+    return own && own == number;
+}
+
 static int isOwn(int file)
 {
-    struct stat own, st;
+    struct stat st;
 
-    return stat("/proc/self/ns/user", &own) == 0 && fstat(file, &st) == 0 && own.st_ino == st.st_ino;
+    return fstat(file, &st) == 0 && isOwnNumber(st.st_ino);
 }
 
 /* Nonzero: the process is in our user namespace. Most are, and this is asked for each new process. */
 static int isInOwn(pid_t pid)
 {
     char path[32];
-    struct stat own, st;
+    struct stat st;
 
     snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
-    return stat(path, &st) == 0 && stat("/proc/self/ns/user", &own) == 0 && own.st_ino == st.st_ino;
+    return stat(path, &st) == 0 && isOwnNumber(st.st_ino);
 }
 
 /* The user who made this user namespace, or the outermost one around it that no system user has made. NOBODY: there is
