@@ -672,12 +672,13 @@ static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, 
     p->key.seqKind = ev->seqKind;
 }
 
-/* The writer, as the cause of the chain that the put starts. A put by a link is made within a chain and starts none. */
+/* The writer, as the cause of the chain that the put starts. A put by a link, or by a routine that a client's put made
+ * run, is made within a chain and starts none. */
 static void addToThread(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, const ebpfMonPut *put)
 {
     char who[80] = "";
 
-    if (put->through == ebpfMonByLink)
+    if (put->through == ebpfMonByLink || (put->through == ebpfMonByThread && put->peer[0]))
         return;
     if (put->peer[0])
         ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, who, sizeof(who));

@@ -604,21 +604,22 @@ static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *caus
     ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, first));
 }
 
-/* The way by which the put came. Nonzero: the cause is known with it. */
-static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, int byClient,
-                     ebpfMonPut *put)
+/* The way by which the put came. "root": of the chain in which it was made; 0: not known. Nonzero: the cause is known
+ * with it. */
+static int setOrigin(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, uint64_t root,
+                     int byClient, ebpfMonPut *put)
 {
     int hasShell;
 
     if (findDatabaseLink(writers, t, ev, put))
         return 0;
-    if (byClient && ev->root && ev->root != ev->precord) { /* a routine, or a driver, of the chain that it began */
+    if (byClient && root && root != ev->precord) { /* a routine, or a driver, of the chain that it began */
         put->through = ebpfMonByThread;
         return 0;
     }
     if (byClient) {
         put->through = ev->who.isCA ? ebpfMonByCa : ebpfMonByPva;
-        if (!put->peerPid || (ev->root && ev->root != ev->precord))
+        if (!put->peerPid)
             return 1;
         if (ev->who.isCA)
             findCaLink(writers, ev, put->peerPid, put);
@@ -668,7 +669,9 @@ static void findWriterOf(ebpfMonPutWriters *writers, ebpfMonTarget *t, const str
     if (clients->hasClient)
         ebpfMonPutClientSet(&clients->client, put);
     ebpfMonTextCopyBytes(put->thread, sizeof(put->thread), ev->who.comm, EBPFMON_COMM_MAX - 1);
-    if (setOrigin(writers, t, ev, clients->hasClient, put))
+    if (!root && clients->hasClient) /* below level chains */
+        root = ebpfMonThreadPutsFindOwner(writers->threadPuts, ev);
+    if (setOrigin(writers, t, ev, root, clients->hasClient, put))
         return;
     if (put->through != ebpfMonByLink && root == ev->precord) {
         /* The chain began with this put: it took the lock itself. The record may be busy with an earlier cause; that

@@ -126,6 +126,14 @@ int ebpfMonThreadPutsHaveBegun(const ebpfMonThreadPuts *puts, uint32_t iocId, ui
     return found;
 }
 
+uint64_t ebpfMonThreadPutsFindOwner(const ebpfMonThreadPuts *puts, const struct ebpfMonPutEvent *ev)
+{
+    const ebpfMonThreadPut *p = findThread(puts, ev->head.iocId, ev->head.tid);
+
+    return p && p->seen.isMessage && ev->seqKind == EBPFMON_SEQ_MESSAGE && p->seen.seq == ev->seq &&
+                   p->seen.precord != ev->precord ? p->seen.precord : 0;
+}
+
 uint64_t ebpfMonThreadPutsGetNumber(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid)
 {
     const ebpfMonThreadPut *p = findThread(puts, iocId, tid);
@@ -171,6 +179,8 @@ void ebpfMonThreadPutsAdd(ebpfMonThreadPuts *puts, const struct ebpfMonPutEvent 
     p->id = ev->id;
     p->seen.at = ev->head.ktime;
     p->seen.precord = ev->precord;
+    p->seen.seq = ev->seq;
+    p->seen.isMessage = ev->seqKind == EBPFMON_SEQ_MESSAGE;
     p->byClient = ev->who.isCA || ev->who.peer.addr;
     snprintf(p->seen.who, sizeof(p->seen.who), "%s", who);
     p->isFinished = 0;

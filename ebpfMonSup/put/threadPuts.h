@@ -39,6 +39,8 @@ void ebpfMonPutAuthorsSet(const ebpfMonPutAuthors *authors, uint32_t iocId, uint
 typedef struct {
     uint64_t at;       /* monotonic ns; 0: none */
     uint64_t precord;  /* address of the record in the IOC */
+    uint32_t seq;      /* of the message, if isMessage */
+    uint8_t  isMessage;
     char     who[80];  /* "put by U@H"; empty: not made by a client */
 } ebpfMonThreadPutSeen;
 
@@ -73,6 +75,10 @@ const ebpfMonThreadPut *ebpfMonThreadPutsFindForChain(const ebpfMonThreadPuts *p
 /* Nonzero: a put to "root" began the chain that this thread began at "begin" (monotonic ns). */
 int ebpfMonThreadPutsHaveBegun(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid, uint64_t root,
                                uint64_t begin);
+
+/* The record to which the thread's last put was made, if it came by the same message of Channel Access and to another
+ * record. A message makes one put: so the put of this event is a routine's, which that record has called. Else 0. */
+uint64_t ebpfMonThreadPutsFindOwner(const ebpfMonThreadPuts *puts, const struct ebpfMonPutEvent *ev);
 
 /* The last put of this thread that can begin a chain, as EBPFMON_PUT_NUMBER; 0: none. */
 uint64_t ebpfMonThreadPutsGetNumber(const ebpfMonThreadPuts *puts, uint32_t iocId, uint32_t tid);

@@ -137,6 +137,21 @@ def test_puts_of_a_routine(ioc, monitor, root, target, scan):
         ioc.put(f"{root}.SCAN", "Passive")
 
 
+@pytest.mark.parametrize("level", ["puts", "counts"])
+def test_puts_of_a_routine_without_chains(ioc, monitor, level):
+    """Where no chain is watched, it is a put of the routine because the message of the client has made another put before."""
+    p = ioc.prefix
+    monitor.at_level(level)
+    monitor.wait_ioc(ioc, level=level)
+    try:
+        ioc.put("NEAR.PROC", 1)
+        until(lambda: re.search(rf" {p}BESIDE .*\((?!CA )[^\n]*chain of {p}NEAR, put by [^@ ]+@", monitor.lines("PUT_LOG")), 10,
+              lambda: monitor.lines("PUT_LOG")[:3000])
+    finally:
+        monitor.set_filter(LEVEL="trace")
+        monitor.wait_ioc(ioc, level="trace")
+
+
 @pytest.mark.parametrize("scan", [False, True])
 def test_put_within_the_lock_set(ioc, monitor, scan):
     """What a routine makes process by dbPutField in its own lock set is counted. The trace says that it lacks it."""

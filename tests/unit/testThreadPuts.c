@@ -95,6 +95,25 @@ static void testWriter(void)
     testOk(strcmp(findWriter(9, 100 * MS, 4), "B") == 0, "unless all are of one client");
 }
 
+static void testOwner(void)
+{
+    struct ebpfMonPutEvent ev = makePut(12, 90 * MS, 1, 4), inner = makePut(12, 91 * MS, 2, 5);
+
+    testDiag("Two puts of one message");
+    ev.seqKind = inner.seqKind = EBPFMON_SEQ_MESSAGE;
+    ev.seq = inner.seq = 1000;
+    ebpfMonThreadPutsAdd(puts, &ev, "A");
+    testOk(ebpfMonThreadPutsFindOwner(puts, &inner) == RECORD(4), "the second one is a routine's");
+    inner.precord = RECORD(4);
+    testOk(!ebpfMonThreadPutsFindOwner(puts, &inner), "a put to the same record may be the client's");
+    inner.precord = RECORD(5);
+    inner.seq = 1040;
+    testOk(!ebpfMonThreadPutsFindOwner(puts, &inner), "the next message is another put of the client");
+    inner.seq = 1000;
+    inner.seqKind = EBPFMON_SEQ_RECEIVED;
+    testOk(!ebpfMonThreadPutsFindOwner(puts, &inner), "what was received may be several messages");
+}
+
 static void testMany(void)
 {
     testDiag("More threads than are remembered");
@@ -106,10 +125,11 @@ static void testMany(void)
 
 MAIN(testThreadPuts)
 {
-    testPlan(15);
+    testPlan(19);
     puts = ebpfMonThreadPutsNew();
     testChain();
     testWriter();
+    testOwner();
     testMany();
     ebpfMonThreadPutsFree(puts);
     return testDone();
