@@ -5,6 +5,7 @@
 #
 #   tools/buildRelease.sh SOURCE RELEASE [COMPILER [OPTIMISATION]]
 #   tools/buildRelease.sh ~/.cache/ebpfmon/base.tar.xz 7.0.8.1 clang -O2
+#   tools/buildRelease.sh wheel                 the softIoc of this machine's Base on the libraries of epicscorelibs (PyPI)
 #
 # SOURCE is an archive of the sources, as upstream and Debian have it (apt-get source --download-only epics-base). COMPILER is
 # gcc (the default) or clang, OPTIMISATION -O3 (the default) or another. The build is a folder in "releases" of the cache, or in
@@ -13,6 +14,45 @@ set -eu
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 die() { printf 'buildRelease: %s\n' "$*" >&2; exit 1; }
+folder=${EBPFMON_RELEASES:-${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/releases}
+
+if [ "${1-}" = wheel ]; then
+    top=$(cd "$(dirname "$0")/.." && pwd)
+    base=$("$top/tools/epicsBase.sh")
+    arch=$(ls "$base/lib" | head -1)
+    wheel=$("$("$top/tools/venv.sh")" -c "import os, epicscorelibs as e; print(os.path.dirname(e.__file__))")
+    release=$(sed -n 's/#define EPICS_VERSION_SHORT *"\(.*\)"/\1/p' "$wheel/include/epicsVersion.h")
+    made=$folder/$release
+    [ ! -e "$made" ] || die "$made exists already."
+    mkdir -p "$made.tmp/bin/$arch" "$made.tmp/lib" "$made.tmp/dbd"
+    cp -r "$wheel/lib" "$made.tmp/lib/$arch"
+    perl -CSD "$base/bin/$arch/dbdExpand.pl" -I "$wheel/dbd" -o "$made.tmp/dbd/softIoc.dbd" base.dbd
+    # what the wheel leaves out of libCom
+    echo '#define EPICS_BASE ""' >"$made.tmp/epicsInstallDir.h"
+    cat >"$made.tmp/execDir.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+char *epicsGetExecDir(void)
+{
+    char *path = calloc(1, 4096);
+
+    if (readlink("/proc/self/exe", path, 4095) > 0)
+        strrchr(path, '/')[1] = 0;
+    return path;
+}
+END
+    gcc -c -o "$made.tmp/execDir.o" "$made.tmp/execDir.c"
+    # shellcheck disable=SC2046 # words
+    g++ -O2 -g -w -rdynamic -I"$wheel/include" -I"$wheel/include/os/Linux" -I"$wheel/include/compiler/gcc" -I"$made.tmp" \
+        -DsoftIoc_registerRecordDeviceDriver=registerAllRecordDeviceDrivers -o "$made.tmp/bin/$arch/softIoc" \
+        "$base/modules/database/src/std/softIoc/softMain.cpp" "$made.tmp/execDir.o" -L"$made.tmp/lib/$arch" \
+        -Wl,-rpath,"\$ORIGIN/../../lib/$arch" -Wl,--no-as-needed \
+        $(cd "$made.tmp/lib/$arch" && printf ' -l:%s' libdbRecStd.so.* libdbCore.so.* libca.so.* libCom.so.*)
+    mv "$made.tmp" "$made"
+    echo "$made"
+    exit
+fi
 [ $# -ge 2 ] || die "SOURCE RELEASE [COMPILER [OPTIMISATION]]"
 source=$1 release=$2 compiler=${3:-gcc} level=${4:--O3}
 case $compiler in
@@ -21,7 +61,6 @@ clang) cxx=clang++ ;;
 *) die "no compiler \"$compiler\": gcc and clang are known." ;;
 esac
 
-folder=${EBPFMON_RELEASES:-${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}/releases}
 name=$release-static
 [ "$compiler$level" = gcc-O3 ] || name=$name-$compiler$level
 log=$folder/$name.log

@@ -3,14 +3,15 @@
 # Records of the modules that every site has: their counts, compared with what a preloaded library counts in the IOC.
 #
 #   tools/modules.sh [LEVEL...]     counts chains turns trace sleep (all of them)
+#   tools/modules.sh any [SEED...]  random databases, while levels, budget and links change; no table
 #   tools/modules.sh puts           puts, beside those that caPutLog logs
 #   tools/modules.sh tls            puts over TLS: builds pvxs with TLS in the cache, or takes that in $EBPFMON_PVXS_TLS
 #
 # It fetches the modules from $EBPFMON_GITHUB (https://github.com) into the cache, builds them with this machine's EPICS
 # Base and an IOC with all of them, and writes tests/results/modules.json (putLogs.json, tls.json) and the table of
-# documentation/develop/tried.md. Some minutes. Run make first; as root.
+# documentation/develop/tried.md. Some minutes. Run make first; as root. The sequencer needs re2c.
 set -eu
-case ${1-} in -*) sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 2;; esac
+case ${1-} in -*) sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 EPICS_BASE=$("$top/tools/epicsBase.sh")
 export EPICS_BASE
@@ -66,19 +67,25 @@ build autosave "" configure asApp/src
 build caPutLog "" configure caPutLogApp
 fetch StreamDevice paulscherrerinstitute
 build StreamDevice "ASYN=$cache/asyn\n" configure src
+build scaler "ASYN=$cache/asyn\n" configure scalerApp/src
+build sequencer "" configure src # with re2c
 
 flags="-O2 -g -D_GNU_SOURCE -fPIC -w -I$EPICS_BASE/include -I$EPICS_BASE/include/os/Linux -I$EPICS_BASE/include/compiler/gcc"
 libs="-L$EPICS_BASE/lib/$arch -Wl,-rpath,$EPICS_BASE/lib/$arch -Wl,--no-as-needed"
-for module in calc sscan busy asyn std motor iocStats autosave caPutLog StreamDevice; do
+for module in calc sscan busy asyn std motor iocStats autosave caPutLog StreamDevice scaler sequencer; do
     flags="$flags -I$cache/$module/include"
     libs="$libs -L$cache/$module/lib/$arch -Wl,-rpath,$cache/$module/lib/$arch"
 done
 driver="$cache/asyn/testAsynPortDriverApp/src"
+"$cache/sequencer/bin/$arch/snc" +r -o "$cache/program.c" "$top/tests/modules/program.st"
 # shellcheck disable=SC2086 # words
-g++ $flags -I"$driver" -rdynamic -o "$cache/modulesIoc" "$top/tests/modules/modulesMain.cpp" "$driver"/testAsynPortDriver.cpp \
-    $libs -lcalc -lsscan -lbusy -lstd -lmotor -lsoftMotor -ldevIocStats -lautosave -lcaPutLog -lstream -lasyn \
+gcc $flags -c -o "$cache/program.o" "$cache/program.c"
+# shellcheck disable=SC2086
+g++ $flags -I"$driver" -rdynamic -o "$cache/modulesIoc" "$top/tests/modules/modulesMain.cpp" "$driver"/testAsynPortDriver.cpp "$cache/program.o" \
+    $libs -lcalc -lsscan -lbusy -lstd -lmotor -lsoftMotor -ldevIocStats -lautosave -lcaPutLog -lstream -lscaler -lseq -lpv -lasyn \
     -lqsrv -lpvAccessIOC -lpvAccess -lpvData -ldbRecStd -ldbCore -lca -lCom -lpthread
 gcc -O2 -fPIC -shared -o "$cache/countCalls.so" "$top/tests/modules/countCalls.c" -ldl -lpthread
 cd "$top"
+[ "${1-}" != any ] || { shift; exec "$python" -m tests.modules.anyDatabase "$cache" "$@"; }
 [ "${1-}" = puts ] && exec "$python" -m tests.modules.puts "$cache"
 exec "$python" -m tests.modules.run "$cache" "$@"

@@ -42,16 +42,16 @@ mute { ReplyTimeout = 50; out "MUTE?"; in "MUTE %f"; }
 LEVELS = {  # name: level, FILTER_TIMED
     "counts": ("counts", 5), "chains": ("chains", 100), "turns": ("chains", 20), "trace": ("trace", 5),
 }
-MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave", "STREAM": "StreamDevice",
+MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave", "STREAM": "StreamDevice", "SCALER": "scaler", "SEQ": "sequencer", "AREA": "asyn, arrays",
            "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep"}
 WRITERS = {  # PV: the link that writes there
     "CALC:T1.PROC": "CALC:SW1.OUTN", "CALC:T2": "CALC:SW2.OUTN", "CALC:T3.PROC": "CALC:SW3.OUTN", "CALC:T4": "CALC:SW4.OUTN",
     "CALC:T5": "CALC:SC1.OUT", "CALC:T6": "CALC:SC2.OUT", "CALC:T7": "CALC:SQ.LNK1", "CALC:T8": "CALC:SQ.LNK2", "CALC:T9": "CALC:TR.OUTA",
     "CALC:TA": "CALC:AC.OUT", "SSCAN:POS": "SSCAN:SCAN.P1PV", "SSCAN:DET.PROC": "SSCAN:SCAN.T1PV", "STD:T1": "STD:EPID.OUTL", "STD:T2": "STD:THR.OUT",
-    "MOTOR:POS": "MOTOR:M.OUT",
+    "MOTOR:POS": "MOTOR:M.OUT", "SCALER:OUT": "SCALER:S.COUT",
 }
 DBD = {"calc": ["calcSupport"], "sscan": ["sscanSupport"], "busy": ["busySupport"], "std": ["stdSupport"], "motor": ["motorSupport", "devSoftMotor"],
-       "iocStats": ["devIocStats"], "autosave": ["asSupport"], "asyn": ["asyn", "drvAsynIPPort"], "StreamDevice": ["stream"], "caPutLog": ["caPutLog", "caPutJsonLog"]}
+       "iocStats": ["devIocStats"], "autosave": ["asSupport"], "asyn": ["asyn", "drvAsynIPPort"], "StreamDevice": ["stream"], "caPutLog": ["caPutLog", "caPutJsonLog"], "scaler": ["scalerSupport"], "sequencer": []}
 
 
 def pair(name, rtype, **fields):
@@ -95,6 +95,14 @@ def modules():
     text += pair("STREAM:ASK", "ai", DTYP="stream", INP="@test.proto fast L0", SCAN=".2 second")
     text += pair("STREAM:HEAR", "ai", DTYP="stream", INP="@test.proto heard L0", SCAN="I/O Intr")
     text += pair("STREAM:MUTE", "ai", DTYP="stream", INP="@test.proto mute L0", SCAN=".5 second")
+    # images as areaDetector sends them, with time stamps of the record and of the driver
+    text += "".join(pair(f"AREA:{name}", "waveform", DTYP="asynFloat64ArrayIn", INP="@asyn(APD,0,1)SCOPE_WAVEFORM", SCAN="I/O Intr", FTVL=ftvl,
+                         NELM="1000", TSE=tse) for name, ftvl, tse in (("IMAGE", "DOUBLE", "0"), ("STAMPED", "DOUBLE", "-2")))
+    text += db.record("longin", "SCALER:I1") + db.record("longin", "SCALER:I2") + db.counter("SCALER:TICK", SCAN=".1 second", FLNK="$(P)SCALER:FEED")
+    text += db.record("ao", "SCALER:FEED", OMSL="closed_loop", DOL="$(P)SCALER:TICK", OUT="$(P)SCALER:I1 PP") + pair("SCALER:OUT", "ao")
+    text += pair("SCALER:S", "scaler", DTYP="Asyn Scaler", OUT="@asyn(SCALER)", FREQ="1", TP="5", RATE="20", COUT="$(P)SCALER:OUT PP")
+    text += db.record("bo", "SCALER:GO", SCAN="2 second", VAL="1", OMSL="closed_loop", DOL="1", OUT="$(P)SCALER:S.CNT CA")
+    text += pair("SEQ:IN", "calc", CALC="VAL+1", SCAN=".2 second") + pair("SEQ:OUT", "ao") + pair("SEQ:SLOW", "calcout", ODLY="0.02")
     return text + pair("STATS:pwd", "stringin", DTYP="IOC epics var", INP="@CWD", SCAN="1 second")
 
 
@@ -114,10 +122,13 @@ class Watched:
         self.ioc = Ioc(tmp, kind="streamIoc", program=cache / "modulesIoc", wrap=(), environ={
             "LD_PRELOAD": str(cache / "countCalls.so"), "COUNT_CALLS": str(self.calls)})
         (tmp / f"{part}.db").write_text(text)
-        modules = list(DBD) if part == "ASYN" else ["asyn"]
+        modules = ["asyn"] if part in ("PASS", "SLEEP") else list(DBD)
         path = ":".join(str(d) for d in [paths.BASE_BIN.parents[1] / "dbd", *(cache / m / "dbd" for m in DBD)])
         driver = cache / "asyn" / "testAsynPortDriverApp"
         dbds = ["base.dbd", *(f"{d}.dbd" for m in modules for d in DBD[m]), driver / "src" / "testAsynPortDriverInclude.dbd"]
+        if "sequencer" in modules:
+            (tmp / "program.dbd").write_text("registrar(copyingRegistrar)\n")
+            dbds.append(tmp / "program.dbd")
         lines = [*(f'dbLoadDatabase("{d}", "{path}")' for d in dbds), "registerAll", 'testAsynPortDriverConfigure("APD", 1000)']
         lines += [f'epicsEnvSet STREAM_PROTOCOL_PATH "{tmp}"', f'drvAsynIPPortConfigure L0 127.0.0.1:{port}'] if port else []
         lines += [f'dbLoadRecords("{tmp / part}.db", "P={self.ioc.prefix}")']
@@ -132,7 +143,7 @@ class Watched:
         (tmp / "auto.req").write_text("".join(f"{p}{name}\n" for name in ("CALC:TICK", "STD:T1", "MOTOR:POS.DESC")))
         return [f'dbLoadRecords("{driver / "Db" / "testAsynPortDriver.db"}", "P={p}ASYN:,R=,PORT=APD,ADDR=0,TIMEOUT=1,NPOINTS=1000")',
                 f'dbLoadRecords("{cache / "autosave" / "asApp" / "Db" / "save_restoreStatus.db"}", "P={p}SAVE:")',
-                f'save_restoreSet_status_prefix("{p}SAVE:")', f'set_requestfile_path("{tmp}")', f'set_savefile_path("{tmp}")', "iocInit",
+                f'save_restoreSet_status_prefix("{p}SAVE:")', f'set_requestfile_path("{tmp}")', f'set_savefile_path("{tmp}")', f'drvScalerSoftConfigure("SCALER", 2, "{p}SCALER:I%d")', "iocInit", f'seq copying "P={p}"',
                 'create_monitor_set("auto.req", 2, "")']
 
     def true(self):
