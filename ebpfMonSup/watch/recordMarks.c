@@ -48,9 +48,11 @@ static int isAsleep(const ebpfMonTarget *t, uint32_t index)
 static int mayStampAlone(const ebpfMonTarget *t, uint32_t index)
 {
     const ebpfMonRecType *type = &t->cat->rtype[t->cat->rec[index].rtype];
+    uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, index);
 
     if (type->stamps == EBPFMON_STAMPS_BASE)
-        return t->cat->rec[index].flags & EBPFMON_REC_TSE && strcmp(type->name, "histogram") == 0;
+        return stamps == EBPFMON_STAMPS_UNKNOWN || stamps == EBPFMON_STAMPS_NOT ||
+               (t->cat->rec[index].flags & EBPFMON_REC_TSE && strcmp(type->name, "histogram") == 0);
     return type->stamps != EBPFMON_STAMPS_SEEN;
 }
 

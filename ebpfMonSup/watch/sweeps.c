@@ -168,14 +168,23 @@ static void makeGroups(Planner *p)
     }
 }
 
+/* Nonzero: its time stamps show its processings, as trials have found (typeTrial.h). */
+static int isKnownType(const ebpfMonRecType *type)
+{
+    return type->stamps == EBPFMON_STAMPS_BASE || type->stamps == EBPFMON_STAMPS_SEEN;
+}
+
 /* If this is not fulfilled, a record could process twice between two looks, or its time stamp would not show a
- * processing, or a list could have other records than we know. */
+ * processing, or a list could have other records than we know. While the budget forbids the trap, the records that need
+ * it are marked, in passes as in chains. So then they hinder nothing. */
 static void judgePlan(Planner *p, int isSerial)
 {
-    if (p->t->follower.trapped)
+    int noTrap = p->t->follower.budget.noTrap;
+
+    if (p->t->follower.trapped && !noTrap)
         p->plan->fits = 0;
     for (uint32_t i = 0; i < p->cat->count; i++)
-        if (p->cat->rtype[p->cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE ||
+        if (!(noTrap || isKnownType(&p->cat->rtype[p->cat->rec[i].rtype])) ||
             p->cat->rec[i].flags & EBPFMON_REC_SCANS)
             p->plan->fits = 0;
     for (uint32_t i = 0; i < p->rootCount && !isSerial; i++)

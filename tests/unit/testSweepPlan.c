@@ -242,9 +242,22 @@ static void testJudgement(void)
     end(plan);
     begin(2);
     scan(0, 0, SECOND);
+    ioc.follower.trapped = ioc.follower.budget.noTrap = 1;
+    type.stamps = EBPFMON_STAMPS_NOT;
+    plan = make(1);
+    testOk(plan->fits, "unless the budget forbids the trap: then it is marked");
+    end(plan);
+    begin(2);
+    scan(0, 0, SECOND);
     type.stamps = EBPFMON_STAMPS_UNKNOWN;
     plan = make(1);
     testOk(!plan->fits, "a record type that is not Base's prevents a sweep");
+    end(plan);
+    begin(2);
+    scan(0, 0, SECOND);
+    type.stamps = EBPFMON_STAMPS_SEEN;
+    plan = make(1);
+    testOk(plan->fits, "… but not after a trial in which its time stamps showed all");
     end(plan);
 }
 
@@ -324,7 +337,7 @@ static void testUnreadable(void)
 
 MAIN(testSweepPlan)
 {
-    testPlan(40);
+    testPlan(42);
     testLists();
     testShared("a forward link to a passive record", FLNK, PASSIVE, 1);
     testShared("a forward link to a scanned record", FLNK, SECOND, 1);
