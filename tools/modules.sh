@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Records of the modules that every site has: their counts, compared with what a preloaded library counts in the IOC.
 #
-#   tools/modules.sh [LEVEL...]     counts chains turns trace sleep (all of them)
+#   tools/modules.sh [LEVEL...]     counts chains turns trace sleep budget (all of them)
 #   tools/modules.sh any [SEED...]  random databases, while levels, budget and links change; no table
 #   tools/modules.sh puts           puts, beside those that caPutLog logs
 #   tools/modules.sh tls            puts over TLS: builds pvxs with TLS in the cache, or takes that in $EBPFMON_PVXS_TLS

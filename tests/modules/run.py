@@ -6,9 +6,9 @@ One processing is one completion: one call of recGblFwdLink for the record.
 
 Each write of a module's record is to name it: the log of puts is compared with WRITERS.
 
-Three IOCs are watched. The one with all modules is watched by chains. The other two have records of Base only, some of them
-with device support of asyn, so their passes can be watched. The driver of the last one says nothing until its device support
-sleeps (watch/typeTrial.h).
+Four IOCs are watched. The one with all modules is watched by chains. Two have records of Base only, some of them with device
+support of asyn, so their passes can be watched. The driver of one says nothing until its device support sleeps
+(watch/typeTrial.h). The last one costs so much that the budget forbids the trap.
 """
 import collections
 import mmap
@@ -43,7 +43,7 @@ LEVELS = {  # name: level, FILTER_TIMED
     "counts": ("counts", 5), "chains": ("chains", 100), "turns": ("chains", 20), "trace": ("trace", 5),
 }
 MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave", "STREAM": "StreamDevice", "SCALER": "scaler", "SEQ": "sequencer", "AREA": "asyn, arrays",
-           "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep"}
+           "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep", "OVER": "busy, over the budget"}
 WRITERS = {  # PV: the link that writes there
     "CALC:T1.PROC": "CALC:SW1.OUTN", "CALC:T2": "CALC:SW2.OUTN", "CALC:T3.PROC": "CALC:SW3.OUTN", "CALC:T4": "CALC:SW4.OUTN",
     "CALC:T5": "CALC:SC1.OUT", "CALC:T6": "CALC:SC2.OUT", "CALC:T7": "CALC:SQ.LNK1", "CALC:T8": "CALC:SQ.LNK2", "CALC:T9": "CALC:TR.OUTA",
@@ -115,6 +115,17 @@ def passes(part):
     return text + pair(f"{part}:AI", "ai", DTYP="asynFloat64", INP="@asyn(APD,0,1)SCOPE_MEAN_VALUE", SCAN="I/O Intr")
 
 
+def over():
+    """Much more than may be trapped within the budget, and some records that only the trap counts."""
+    text = db.READY + "".join(db.counter(f"OVER:C{i}", SCAN=".1 second", FLNK=f"$(P)OVER:D{i}") + db.counter(f"OVER:D{i}") for i in range(500))
+    text += pair("OVER:TSE", "calc", TSE="-2", SCAN="1 second", CALC="VAL+1") + db.record("calc", "OVER:TOGGLE", SCAN=".5 second", CALC="!VAL")
+    text += pair("OVER:BUSY", "busy", SCAN=".2 second", OMSL="closed_loop", DOL="$(P)OVER:TOGGLE NPP")
+    text += pair("OVER:THR", "throttle", DLY="0.05", OUT="$(P)OVER:T1 PP") + pair("OVER:T1", "ao")
+    text += db.record("calcout", "OVER:PUT", SCAN=".2 second", CALC="VAL+1", OUT="$(P)OVER:THR PP")
+    text += pair("OVER:SW", "swait", SCAN=".1 second", CALC="VAL+1", OUTN="$(P)OVER:T2.PROC", OOPT="Every Time") + pair("OVER:T2", "ao")
+    return text + pair("OVER:TR", "transform", SCAN=".1 second", CLCA="A+1") + pair("OVER:SC", "scalcout", SCAN=".2 second", CALC="VAL+1", ODLY="0.03")
+
+
 class Watched:
     """One of the IOCs: with all modules ("part" ASYN), or with asyn."""
     def __init__(self, cache, tmp, part, text, port=0):
@@ -156,6 +167,8 @@ class Watched:
             return found
 
     def drive(self, on):
+        if self.part == "OVER":
+            return
         if on:
             self.ioc.put(self.part + ":UpdateTime", 0.01)  # 100 Hz
         self.ioc.put(self.part + ":Run", int(on))
@@ -241,6 +254,25 @@ def try_sleep(monitor, watched):
     return judge(watched, before, watched.rest(monitor))
 
 
+def try_budget(monitor, cache, tmp):
+    """The budget forbids the trap, and then passes are watched."""
+    watched = Watched(cache, tmp, "OVER", over())
+    try:
+        return judge_budget(monitor, watched)
+    finally:
+        watched.ioc.discard()
+
+
+def judge_budget(monitor, watched):
+    monitor.wait_ioc(watched.ioc)
+    monitor.set_filter(LEVEL="chains", TIMED=5, BUDGET=1)
+    until(lambda: row(monitor, watched.ioc)[0] == "turns", 120, lambda: f"passes: {row(monitor, watched.ioc)}")
+    before = watched.rest(monitor)
+    watched.go()
+    time.sleep(SECONDS)  # as much as is to be counted
+    return judge(watched, before, watched.rest(monitor))
+
+
 def describe(m):
     text = f'{m["processings"]:,} of {m["records"]} records'
     text += f'; low and marked: {len(m["marked"])}' if m["marked"] else ""
@@ -263,8 +295,10 @@ def main(cache, levels):
                 monitor.wait_ioc(w.ioc)
             begin = len(log.of(iocs[0].ioc.prefix))  # before, links were not read yet
             for level in levels:
-                for module, m in (try_sleep(monitor, sleeper) if level == "sleep" else try_level(monitor, iocs, level)).items():
-                    rows.setdefault(module, {})["counts" if level == "sleep" else level] = describe(m)
+                found = try_sleep(monitor, sleeper) if level == "sleep" else try_budget(monitor, cache, tmp) if level == "budget" else \
+                    try_level(monitor, iocs, level)
+                for module, m in found.items():
+                    rows.setdefault(module, {})[{"sleep": "counts", "budget": "chains"}.get(level, level)] = describe(m)
                     print(f"{level:8} {module:14} {describe(m)}", m["marked"][:9], flush=True)
             for module, m in judge_writers(log.of(iocs[0].ioc.prefix)[begin:], iocs[0].ioc.prefix).items():
                 rows.setdefault(module, {})["writers"] = describe_writers(m)
@@ -282,4 +316,4 @@ def main(cache, levels):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2:] or [*LEVELS, "sleep"])
+    main(Path(sys.argv[1]), sys.argv[2:] or [*LEVELS, "sleep", "budget"])
