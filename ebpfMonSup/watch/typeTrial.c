@@ -11,6 +11,7 @@
 #include "watch/typeTrial.h"
 
 #define WAKES_MAX 10
+#define STUCK     20 /* looks in a row; a chain that is under way has ended at the next ones */
 #define ALL_SEEN  3 /* looks with the trap: a chain that was under way when it was attached has ended */
 
 typedef struct {
@@ -38,6 +39,7 @@ struct ebpfMonTypeTrial {
     int      isCheck;   /* the trap was attached for this comparison */
     uint64_t since;     /* of a check; monotonic ns */
     uint64_t next;      /* check */
+    unsigned stuckLooks; /* how many in a row found a type that is neither good nor wrong */
     unsigned trapLooks; /* how many looks in a row found the trap attached */
     int      isWoken;   /* a device support is woken, and the trap is not attached */
     int      wasSwept;  /* passes were watched at the last look */
@@ -330,11 +332,13 @@ static void addToClass(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, co
         c->differ += (int64_t)(r->trapped - r->count) != r->ahead || st->strange != r->strangeFirst;
 }
 
-/* Finds unknown types that have processed often enough, and whose counts do not differ now. Nonzero: there is one. */
-static int findGoodTypes(const ebpfMonTypeTrial *trial, ebpfMonTarget *t)
+/* Finds unknown types that have processed often enough, and whose counts do not differ now. Nonzero: there is one. If a
+ * difference neither goes nor grows, a chain was under way when the comparison began: all probes are not attached in
+ * one moment. Then it begins anew, or the type would need the trap for good. */
+static int findGoodTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 {
     triedClass *all = calloc((size_t)trial->classes + 1, sizeof(*all));
-    int any = 0;
+    int any = 0, isStuck = 0;
 
     for (uint32_t i = 0; all && i < trial->count; i++) {
         const triedRecord *r = &trial->record[i];
@@ -350,8 +354,15 @@ static int findGoodTypes(const ebpfMonTypeTrial *trial, ebpfMonTarget *t)
         if (all[k].stamps && all[k].seen >= EBPFMON_TRIAL_ENOUGH && !all[k].differ) {
             *all[k].stamps = EBPFMON_STAMPS_SEEN;
             any = 1;
+        } else if (all[k].stamps && all[k].differ) {
+            isStuck |= all[k].seen >= EBPFMON_TRIAL_ENOUGH;
         }
     free(all);
+    trial->stuckLooks = isStuck ? trial->stuckLooks + 1 : 0;
+    if (trial->stuckLooks >= STUCK) {
+        trial->stuckLooks = 0;
+        ebpfMonTypeTrialBegin(trial, t, 1);
+    }
     return any;
 }
 

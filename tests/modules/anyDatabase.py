@@ -3,7 +3,7 @@
 (countCalls.c), while levels, budget and links change. No count is too high; one that is too low is marked. tools/modules.sh
 builds the IOC and runs this; a text for each seed, and 1 as the result if a count was wrong.
 
-Of each seed there are two IOCs: one with records of all modules, one with records of Base alone, whose passes can be watched.
+Of each seed there are three IOCs: with records of all modules, with records of Base alone, and one whose passes can be watched.
 With an even seed nothing happens that may mark a count.
 """
 import os
@@ -17,6 +17,7 @@ from tests.modules import run  # it enters a network namespace before a client l
 
 from tests.harness import db, rawca
 from tests.harness.monitor import Monitor
+from tests.harness.passes import row
 
 RECORDS = 60
 SECONDS = float(os.environ.get("EBPFMON_MODULES_SECONDS", "20"))  # of each part of a trial
@@ -35,7 +36,7 @@ MORE = {  # of modules
     "swait": (("OUTN",), (), {"CALC": "VAL+1", "OOPT": "Every Time"}), "scalcout": (("OUT",), (), {"CALC": "VAL+1", "OOPT": "Every Time"}),
     "transform": (("OUTA", "OUTB"), (), {"CLCA": "A+1"}), "acalcout": (("OUT",), (), {"CALC": "AA+1", "NELM": "9", "OOPT": "Every Time"}),
     "sseq": (("LNK1", "LNK2"), (), {"DO1": "1", "DLY1": "0.02", "DO2": "1"}), "busy": (("OUT",), (), {}), "throttle": (("OUT",), (), {"DLY": "0.05"}),
-    "timestamp": ((), (), {}), "epid": (("OUTL",), (), {"FBON": "1", "KP": "1"}), "scaler": ((), (), {"DTYP": "Soft Channel"}),
+    "timestamp": ((), (), {}), "epid": (("OUTL",), (), {"FBON": "1", "KP": "1", "STPL": "5"}), "scaler": ((), (), {"DTYP": "Soft Channel"}),
 }
 
 
@@ -76,6 +77,29 @@ def write(r, types):
     return text
 
 
+def write_forest(r, calm):
+    """The same, where each record belongs to one root of one scan list: so passes can be watched, if no record needs the trap, or the
+    budget forbids it."""
+    never = ("swait", "event", *(("busy", "throttle", "scaler", "histogram", "mbbo", "mbboDirect", "compress", "aao") if calm else ()))
+    kinds = {kind: of for kind, of in {**BASE, **MORE}.items() if kind not in never}
+    first = [kind for kind in MORE if kind in kinds]  # one of each is scanned: so it passes its trial, or fails
+    made, free = [], []  # records with their fields; links that lead nowhere yet
+    for i in range(RECORDS):
+        kind = first[i] if i < len(first) else r.choice(list(kinds))
+        outs, forwards, fields = kinds[kind]
+        fields = dict(fields)
+        if i < 12 or r.random() < 0.3:
+            fields["SCAN"] = r.choice(SCANS)
+        else:
+            link, of = free.pop(r.randrange(len(free)))
+            of[link] = f"$(P)R{i}" + (r.choice([".PROC", ".VAL PP"]) if link[:2] in ("OU", "LN") and link not in forwards else "")
+        fields.update({"TSE": "-2"} if not calm and r.random() < 0.04 else {})
+        made.append((kind, fields))
+        free += [(link, fields) for link in (*outs, *forwards, "FLNK")]
+    return db.READY + "".join(db.record(kind, f"R{i}", **fields) for i, (kind, fields) in enumerate(made)) + "".join(
+        db.counter(f"LOAD{i}", SCAN=".1 second") for i in range(0 if calm else 600))
+
+
 class Any(run.Watched):
     def drive(self, on):
         """There is no driver."""
@@ -100,7 +124,7 @@ def change(r, monitor, calm):
         timed = r.choice([0, 5, 50, 100])
         monitor.set_filter(TIMED=timed)
         return f"timed {timed}"
-    budget = r.choice([0, 0, 0.02, 0.2])
+    budget = r.choice([0, 1, 1, 0.2])  # at 1 the trap is forbidden where it costs more
     monitor.set_filter(BUDGET=budget)
     return f"budget {budget}"
 
@@ -124,7 +148,8 @@ def attempt(cache, folder, monitor, seed):
     r, calm = random.Random(seed), int(seed) % 2 == 0
     tmp = Path(folder) / str(seed)
     tmp.mkdir()
-    iocs = [Any(cache, tmp, name, write(r, types)) for name, types in (("ANYMORE", "all"), ("ANYBASE", "base"))]
+    iocs = [Any(cache, tmp, name, text) for name, text in (
+        ("ANYMORE", write(r, "all")), ("ANYBASE", write(r, "base")), ("FOREST", write_forest(r, calm)))]
     wrong, said = 0, []
     try:
         for w in iocs:
@@ -148,8 +173,9 @@ def attempt(cache, folder, monitor, seed):
             for w, b in zip(iocs, before):
                 bad, *numbers = judge(w, b, w.rest(monitor))
                 print(f"seed {seed} {w.part} {part}: low and marked {numbers[0]}, exact and marked {numbers[1]}, exact {numbers[2]}"
-                      + (f", WRONG {bad}" if bad else ""), flush=True)
+                      + f", now by {row(monitor, w.ioc)[0]}" + (f", WRONG {bad}" if bad else ""), flush=True)
                 wrong += len(bad)
+        print("\n".join(line for line in monitor.process.lines if "ebpfMon:" in line and any(w.ioc.name in line for w in iocs)), flush=True)
         if wrong:
             print("  ".join(said))
             print("\n".join((tmp / f"{w.part}.db").read_text() for w in iocs), file=sys.stderr)

@@ -102,6 +102,16 @@ static void testVerdicts(void)
     testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT,
            "a time stamp that moves without processing is a verdict");
     begin(1);
+    process(fair0, EBPFMON_TRIAL_ENOUGH, 1);
+    for (unsigned i = 0; i < 20; i++) {
+        process(fair0, 1, 0);
+        look(1);
+    }
+    testOk(type[1].stamps == EBPFMON_STAMPS_UNKNOWN, "one difference gives no verdict");
+    process(fair0, EBPFMON_TRIAL_ENOUGH, 0);
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN,
+           "… and if it stays alone, it was of the moment when the probes were attached");
+    begin(1);
     how[fair0] = EBPFMON_TWICE;
     process(fair0, 40, 20);
     process(fair1, 40, 0);
