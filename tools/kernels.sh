@@ -4,8 +4,8 @@
 # documentation/develop/tried.md. It first installs what is missing. It is not part of make check, because it downloads
 # 100 MB and takes some minutes for each kernel.
 #
-#   tools/kernels.sh [-v] [-s | -r] [-a aarch64] [KERNEL...]    -s: only start the monitor; -r: only threads that preempt
-#   each other; KERNEL: e.g. bookworm-security or trixie-rt (machines.py)
+#   tools/kernels.sh [-v] [-s | -r | -H] [-a aarch64] [KERNEL...]    -s: only start the monitor; -r: only threads that preempt
+#   each other; -H: only how long a real-time thread is held; KERNEL: e.g. bookworm-security or trixie-rt (machines.py)
 #
 # -a emulates another machine, for which tools/cross.sh builds ebpfMon. The first time this takes some ten minutes more.
 set -eu

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Preloaded into softIoc for hold.py: a SCHED_FIFO thread that does one thing each time when it is told, and says how
- * long that took. Both sides share the file HOLD_FILE: struct order.
+ * Preloaded into softIoc: a SCHED_FIFO thread that does one thing each time when it is told, and says how long that took.
+ * For hold.py: both sides share the file HOLD_FILE, struct order.
+ * For tests/kernels/hold.sh: with HOLD_TIMES, it does each thing so many times when the file /tmp/goN is there, and writes
+ * quantiles to the file /tmp/doneN, N from 0 on: a line for each thing, in ns.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -28,7 +30,15 @@ struct order {
     volatile uint64_t ns;     /* that the last order took */
 };
 
-enum { ROOTS = 3, PUT = ROOTS, EVENT };
+enum { ROOTS = 3, PUT = ROOTS, EVENT, THINGS };
+
+static const double quantiles[] = { 0.5, 0.99, 0.9999 }; /* as in hold.py */
+static unsigned times;                                   /* HOLD_TIMES; 0: struct order tells what to do */
+
+struct targets {
+    DBADDR root[ROOTS], put;
+    EVENTPVT event;
+};
 
 static uint64_t readClock(void)
 {
@@ -38,27 +48,82 @@ static uint64_t readClock(void)
     return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-static void obey(const struct order *o, DBADDR *root, DBADDR *put, EVENTPVT event)
+static void sleepShort(void)
 {
-    double value = o->wanted;
+    struct timespec pause = { 0, 50000 };
 
-    if (o->what == PUT) {
-        dbPutField(put, DBR_DOUBLE, &value, 1);
-    } else if (o->what == EVENT) {
-        postEvent(event); /* the list itself is scanned by a thread for callbacks */
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL); /* a real thread sleeps, and its caches get cold */
+}
+
+/* Returns the ns that it took. */
+static uint64_t doThing(struct targets *t, unsigned what, uint64_t number)
+{
+    uint64_t begin = readClock();
+    double value = number;
+
+    if (what == PUT) {
+        dbPutField(&t->put, DBR_DOUBLE, &value, 1);
+    } else if (what == EVENT) {
+        postEvent(t->event); /* the list itself is scanned by a thread for callbacks */
     } else {
-        dbScanLock(root[o->what].precord);
-        dbProcess(root[o->what].precord);
-        dbScanUnlock(root[o->what].precord);
+        dbScanLock(t->root[what].precord);
+        dbProcess(t->root[what].precord);
+        dbScanUnlock(t->root[what].precord);
+    }
+    return readClock() - begin;
+}
+
+static void followOrders(struct targets *t, struct order *o)
+{
+    for (uint64_t last = 0;;) {
+        if (o->wanted == last) {
+            sleepShort();
+            continue;
+        }
+        last = o->wanted;
+        o->ns = doThing(t, o->what, last);
+        o->done = last;
+    }
+}
+
+static int compareNs(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static void goThroughRounds(struct targets *t)
+{
+    uint64_t *ns = calloc(times, sizeof(*ns));
+    char name[40];
+    FILE *f;
+
+    for (int round = 0;; round++) {
+        snprintf(name, sizeof(name), "/tmp/go%d", round);
+        while (access(name, F_OK))
+            usleep(200000);
+        f = fopen("/tmp/doneNext", "w");
+        for (unsigned what = 0; what < THINGS; what++) {
+            for (unsigned i = 0; i < times; i++) {
+                sleepShort();
+                ns[i] = doThing(t, what, i);
+            }
+            qsort(ns, times, sizeof(*ns), compareNs);
+            for (unsigned q = 0; q < sizeof(quantiles) / sizeof(*quantiles); q++)
+                fprintf(f, "%llu ", (unsigned long long)ns[(unsigned)(times * quantiles[q])]);
+            fprintf(f, "%llu\n", (unsigned long long)ns[times - 1]);
+        }
+        fclose(f);
+        snprintf(name, sizeof(name), "/tmp/done%d", round);
+        rename("/tmp/doneNext", name);
     }
 }
 
 static void *run(void *arg)
 {
     struct sched_param p = { .sched_priority = 80 };
-    struct order *o = arg;
-    DBADDR root[ROOTS], put;
-    EVENTPVT event;
+    struct targets t;
 
     while (!interruptAccept)
         usleep(100000);
@@ -66,37 +131,30 @@ static void *run(void *arg)
         char name[20];
 
         snprintf(name, sizeof(name), "H:ROOT%d", i);
-        if (dbNameToAddr(name, &root[i]))
+        if (dbNameToAddr(name, &t.root[i]))
             return NULL;
     }
-    if (dbNameToAddr("H:PUT", &put))
+    if (dbNameToAddr("H:PUT", &t.put))
         return NULL;
-    event = eventNameToHandle("h");
+    t.event = eventNameToHandle("h");
     pthread_setschedparam(pthread_self(), SCHED_FIFO, &p);
-    for (uint64_t last = 0;;) {
-        struct timespec pause = { 0, 50000 };
-        uint64_t begin;
-
-        if (o->wanted == last) {
-            clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL); /* a real thread sleeps, and its caches get cold */
-            continue;
-        }
-        last = o->wanted;
-        begin = readClock();
-        obey(o, root, &put, event);
-        o->ns = readClock() - begin;
-        o->done = last;
-    }
+    if (times)
+        goThroughRounds(&t);
+    else
+        followOrders(&t, arg);
     return NULL;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
-    const char *name = getenv("HOLD_FILE");
+    const char *name = getenv("HOLD_FILE"), *text = getenv("HOLD_TIMES");
     int fd = name ? open(name, O_RDWR) : -1;
     pthread_t id;
     void *o;
 
+    times = text ? atoi(text) : 0;
+    if (times)
+        pthread_create(&id, NULL, run, NULL);
     if (fd < 0)
         return;
     o = mmap(NULL, sizeof(struct order), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -2,7 +2,7 @@
 """Tries ebpfMon on other kernels. Each of Debian's cloud kernels boots in an emulated machine, which runs IOCs, clients
 and the monitor (guest.sh). check.py checks what the machine prints.
 
-  python -m tests.kernels.run [-v] [-s | -r [-S SECONDS] [-l LEVELS] [-m MINUTES]] [-a MACHINE] [KERNEL...]
+  python -m tests.kernels.run [-v] [-s | -H | -r [-S SECONDS] [-l LEVELS] [-m MINUTES]] [-a MACHINE] [KERNEL...]
 
 KERNEL: such as bookworm-security; default: all.
 
@@ -25,7 +25,7 @@ import typing
 
 from tests.harness import debian, loopback, paths, tables
 
-from . import realtime
+from . import hold, realtime
 from .check import NO_MARK, check, features
 from .machines import MACHINES, Unavailable
 
@@ -92,13 +92,16 @@ class Work(typing.NamedTuple):
 USUAL = Work("guest.sh", (), ("monitor.cmd", "queries.json", "kernels.db", "pva.db"), check)
 REALTIME = Work("realtime.sh", ("softIoc",), ("realtime.cmd", "realtime.json", "realtime.db", "realtimeThread.db",
                                               "realtimeScan.db"), realtime.check)
+# How many instructions longer a real-time thread of an IOC takes. One CPU whose clock counts the instructions, one each ns,
+# so the result says nothing of this host.
+HOLD = Work("hold.sh", ("softIoc",), ("hold.cmd",), hold.check)
 
 
-def buildThreads(to):
-    """Builds the library that realtime.sh preloads."""
+def buildPreload(source, to):
+    """Builds a library that an init program preloads."""
     base = paths.BASE / "include"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O2", f"-I{base}", f"-I{base}/os/Linux", f"-I{base}/compiler/gcc", "-w",
-                    "-o", to, HERE / "realtimeThreads.c"], check=True)
+                    "-o", to, source], check=True)
 
 
 def newTree(where, machine, cache, init):
@@ -155,16 +158,19 @@ def initramfs(where, machine, cache, work=USUAL):
               *(paths.BASE / "dbd" / f"{p}.dbd" for p in (softioc, *work.programs))):
         shutil.copy(f, tree / "m")
     if work is REALTIME:
-        buildThreads(tree / "m" / "realtimeThreads.so")
+        buildPreload(HERE / "realtimeThreads.c", tree / "m" / "realtimeThreads.so")
+    if work is HOLD:
+        buildPreload(paths.TESTS / "bench" / "holdThread.c", tree / "m" / "holdThread.so")
+        (tree / "m" / "hold.db").write_text(hold.database())
     return pack(tree)
 
 
-def boot(machine, vmlinuz, image, log, more, more_seconds=0):
+def boot(machine, vmlinuz, image, log, more, more_seconds=0, cpus=("-smp", "2")):
     """Runs the machine until it ends, for machine.boot_seconds and more_seconds at most. QEMU emulates it, so it needs no /dev/kvm."""
     qemu = shutil.which(machine.qemu[0]) or die(f"QEMU is missing: {machine.qemu[0]}")
     with open(log, "wb") as out:
         try:
-            subprocess.run([qemu, *machine.qemu[1:], "-smp", "2", "-m", "1024", "-nodefaults", "-display", "none",
+            subprocess.run([qemu, *machine.qemu[1:], *cpus, "-m", "1024", "-nodefaults", "-display", "none",
                             "-no-reboot", "-serial", "stdio", "-kernel", vmlinuz, "-initrd", image,
                             "-append", f"console={machine.console} quiet panic=-1 {machine.append}{more}"],
                            stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT, timeout=machine.boot_seconds + more_seconds)
@@ -201,7 +207,8 @@ def tryKernel(trial, cache, image, parameters, verbose, more_seconds):
     own = image.parent / log.name
     said = {}
     for _ in range(BOOTS):
-        boot(machine, fetch(cache, kernel, machine), image, own, f" {kernel.append} {parameters} ", more_seconds)
+        boot(machine, fetch(cache, kernel, machine), image, own, f" {kernel.append} {parameters} ", more_seconds,
+             *([("-smp", "1", "-icount", "shift=0")] if work is HOLD else []))
         said = answers(own)
         if "uname" in said:
             break
@@ -214,7 +221,9 @@ def tryKernel(trial, cache, image, parameters, verbose, more_seconds):
         print(f"  {'ok    ' if ok else 'not ok'} {what}{'' if ok else ': ' + text}")
     sys.stdout.flush()
     row = {"kernel": said.get("uname"), "date": tables.today(), "checks": {what: ok for what, ok, _ in results}}
-    if "uname" not in said or start or not recorded:
+    if work is HOLD and verbose:
+        print(hold.table(said))
+    if "uname" not in said or start or not recorded or work is HOLD:
         return len(bad)
     if work is REALTIME:
         tables.record("realtime", {name: {**row, "append": kernel.append}})
@@ -230,6 +239,8 @@ def main():
                         help="only start the monitor, to see if the verifier accepts its programs")
     parser.add_argument("-r", "--realtime", action="store_true",
                         help="only threads that preempt each other (realtime.sh)")
+    parser.add_argument("-H", "--hold", action="store_true",
+                        help="only how many instructions a real-time thread is held (hold.sh)")
     parser.add_argument("-S", "--seconds", type=int, default=SECONDS, help="with -r: length of each of its rounds")
     parser.add_argument("-l", "--levels", default=LEVELS, help="with -r: a round at each of these levels")
     parser.add_argument("-m", "--minutes", type=int, default=0,
@@ -244,7 +255,7 @@ def main():
     unknown = [n for n in args.kernels if n not in known]
     if unknown:
         die(f"no kernel {', '.join(unknown)}: {', '.join(known)} are known")
-    works = [REALTIME] if args.realtime else [USUAL] if args.start or machine.debian else [USUAL, REALTIME]
+    works = [REALTIME] if args.realtime else [HOLD] if args.hold else [USUAL] if args.start or machine.debian else [USUAL, REALTIME]
     parameters = f"{'start-only' if args.start else ''} seconds={args.seconds} levels={args.levels} oops=panic"
     if args.minutes:
         parameters += f" minutes={args.minutes}"
