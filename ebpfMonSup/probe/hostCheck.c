@@ -159,6 +159,17 @@ static void readSetting(const char *path, char *text, size_t size)
     text[strcspn(text, "\n")] = 0;
 }
 
+/* Up to Linux 6.11, handler_chain (kernel/events/uprobes.c) waits for the lock under which a probe is set or removed. */
+static void checkWaiting(FILE *out, const char *release)
+{
+    unsigned major, minor;
+
+    if (sscanf(release, "%u.%u", &major, &minor) == 2 && (major < 6 || (major == 6 && minor < 12)))
+        printVerdict(out, isPartly, "changes",
+                     "a thread that runs into a probe just while it is set or removed stands still for 10 ms or more: "
+                     "change levels seldom, or use Linux 6.12 or later");
+}
+
 static int checkKernel(FILE *out)
 {
     char text[400], paranoid[16], unprivileged[16], lockdown[80];
@@ -178,6 +189,7 @@ static int checkKernel(FILE *out)
              paranoid, unprivileged,
              isLocked ? ", locked down: boot without lockdown=confidentiality, which forbids eBPF to read memory" : "");
     printVerdict(out, isTyped && !isLocked ? isThere : isAbsent, "kernel", text);
+    checkWaiting(out, kernel.release);
     return isTyped && !isLocked;
 }
 

@@ -92,8 +92,8 @@ class Work(typing.NamedTuple):
 USUAL = Work("guest.sh", (), ("monitor.cmd", "queries.json", "kernels.db", "pva.db"), check)
 REALTIME = Work("realtime.sh", ("softIoc",), ("realtime.cmd", "realtime.json", "realtime.db", "realtimeThread.db",
                                               "realtimeScan.db"), realtime.check)
-# How many instructions longer a real-time thread of an IOC takes. One CPU whose clock counts the instructions, one each ns,
-# so the result says nothing of this host.
+# How many instructions longer a real-time thread of an IOC takes. One CPU whose clock counts the instructions, one each
+# ns: so no other load of this host changes the result.
 HOLD = Work("hold.sh", ("softIoc",), ("hold.cmd",), hold.check)
 
 
@@ -255,7 +255,8 @@ def main():
     unknown = [n for n in args.kernels if n not in known]
     if unknown:
         die(f"no kernel {', '.join(unknown)}: {', '.join(known)} are known")
-    works = [REALTIME] if args.realtime else [HOLD] if args.hold else [USUAL] if args.start or machine.debian else [USUAL, REALTIME]
+    only = [REALTIME] if args.realtime else [HOLD] if args.hold else []
+    works = only or ([USUAL] if args.start or machine.debian else [USUAL, REALTIME])
     parameters = f"{'start-only' if args.start else ''} seconds={args.seconds} levels={args.levels} oops=panic"
     if args.minutes:
         parameters += f" minutes={args.minutes}"
