@@ -168,6 +168,27 @@ def test_a_client_that_does_not_read(ioc, monitor):
     neighbour.close()
 
 
+def test_a_client_that_was_stopped_in_a_pause(ioc, monitor):
+    """It had asked for a pause; what keeps the values from it now is that it is stopped."""
+    name = ioc.prefix + "A"
+    client = Process([sys.executable, "-u", "-c", f"""
+import time, types
+from tests.harness import rawca
+from tests.integration.test_subscriptions import EVENTS_OFF, Subscriber
+c = Subscriber(types.SimpleNamespace(port={ioc.port}), {name!r}, "stopped")
+c.send(rawca.message(EVENTS_OFF) + rawca.message(rawca.ECHO))
+c.until(rawca.ECHO)
+print("paused", flush=True)
+time.sleep(1000)
+"""], loopback.client(ioc.port))
+    client.wait_line("paused")
+    answers(monitor, "queue: the client has asked for a pause", name, str(client.pid))
+    client.halt()
+    _, steps = answers(monitor, "client: the client does not read", name, str(client.pid))
+    assert steps["queue"][0] == "held up" and "had asked for a pause" in steps["queue"][1] and "has stopped its process" in steps["client"][1]
+    client.kill()
+
+
 def test_a_client_in_a_long_callback(ioc, monitor):
     name = ioc.prefix + "TICK"
     text = f"import epics, time; p = epics.PV('{name}', callback=lambda **_: time.sleep(1000)); time.sleep(1000)"
