@@ -19,10 +19,10 @@ LINES_MAX, FUNCTION_MAX, COLUMNS_MAX = 1000, 60, 120
 
 # Files of ebpfMonSup with a variable that can change: what exists once in a process. A comment at each says why. Base
 # gives no context to device support, commands, hooks and signal handlers, and it has one database in a process; the
-# kernel part, the list of threads, and readers that were abandoned belong to the process, too.
+# kernel part, the list of threads, our user namespace, and readers that were abandoned belong to the process, too.
 ONCE = """
 access/client.c access/guard.c access/operators.c access/pvaClient.cpp common/clock.c common/worker.c health/hangs.c
-host/foreign.c host/memory.c model/ops.c model/published.c module/modules.c probe/closer.c probe/kernelLoad.c
+host/foreign.c host/memory.c host/procRead.c model/ops.c model/published.c module/modules.c probe/closer.c probe/kernelLoad.c
 probe/libbpfText.c monitor/root.c record/drvEbpfMon.c record/filterSub.c record/processSignals.c record/pvScan.c
 trace/span.c
 """.split()
