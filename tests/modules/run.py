@@ -301,7 +301,8 @@ def main(cache, levels):
                     rows.setdefault(module, {})[{"sleep": "counts", "budget": "chains"}.get(level, level)] = describe(m)
                     print(f"{level:8} {module:14} {describe(m)}", m["marked"][:9], flush=True)
             for module, m in judge_writers(log.of(iocs[0].ioc.prefix)[begin:], iocs[0].ioc.prefix).items():
-                rows.setdefault(module, {})["writers"] = describe_writers(m)
+                if module in rows:
+                    rows[module]["writers"] = describe_writers(m)
                 print(f"writers  {module:14} {describe_writers(m)}; without root", {k: v for k, v in m["rootless"].items() if v}, flush=True)
         finally:
             monitor.stop()
