@@ -166,6 +166,10 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
             fwd[i] = cat->rec[i].fwd;
             if (isActive && fwd[i] != EBPFMON_NO_RECORD && isActive[fwd[i]])
                 fwd[i] = EBPFMON_NO_RECORD;
+            /* Each reaches the other: then both reach the same records. The second one may make the first one process,
+             * by an input link before it gets its own time stamp, which would hide that. */
+            if (fwd[i] != EBPFMON_NO_RECORD && c->len[fwd[i]] >= c->len[i])
+                fwd[i] = EBPFMON_NO_RECORD;
             /* A record that the trap counts must not be counted with its stretch, too. And for a record type that is
              * not Base's it is not known whether the time stamp comes before the forward link. */
             skip[i] = c->flags[i] || behind[i] || (cat->rec[i].flags & byTrap) ||
