@@ -334,6 +334,17 @@ def test_driver_processes_two_records_under_one_lock(new_ioc, watch_only, level)
     assert got == {n: ioc.get(n) for n in got} and not any("atleast" in found[ioc.prefix + n].flags for n in got), got
 
 
+@pytest.mark.parametrize("level", ["counts", "chains"])
+def test_forward_link_to_its_reader(new_ioc, watch_only, level):
+    """A record reads another one by a link that processes it, whose forward link leads back to the reader."""
+    ioc = new_ioc(db.READY + db.counter("READER", INPB="$(P)SOURCE PP") + db.counter("SOURCE", FLNK="$(P)READER")).start()
+    monitor = watch_only(ioc, level)
+    for _ in range(20):
+        ioc.put("READER.PROC", 1)
+    found = settled(lambda: counts(monitor, ioc), 20, quiet=1.5)
+    assert [found[ioc.prefix + n].count for n in ("READER", "SOURCE")] == [20, 20] == [ioc.get(n) for n in ("READER", "SOURCE")]
+
+
 def test_breakpoint(new_ioc, watch_only):
     """With a breakpoint another thread processes the chain, and releases the lock in the middle of it."""
     ioc = new_ioc(db.READY + db.chain("B", 4)).start()
