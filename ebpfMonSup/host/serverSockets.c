@@ -384,24 +384,6 @@ static int hasAddress(pid_t pid, uint32_t addr)
     return found;
 }
 
-/* The same of IPv6, by /proc/PID/net/if_inet6 (if6_seq_show, net/ipv6/addrconf.c). */
-static int hasAddress6(pid_t pid, const uint32_t addr6[4])
-{
-    char path[40], line[128], want[33];
-    int found = 0;
-    FILE *f;
-
-    for (int i = 0; i < 16; i++)
-        snprintf(want + 2 * i, 3, "%02x", ((const uint8_t *)addr6)[i]);
-    snprintf(path, sizeof(path), "/proc/%d/net/if_inet6", (int)pid);
-    f = fopen(path, "re");
-    while (f && !found && fgets(line, sizeof(line), f))
-        found = strncmp(line, want, 32) == 0;
-    if (f)
-        fclose(f);
-    return found;
-}
-
 /* A socket at any address accepts connections to each address of its namespace. */
 int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
 {
@@ -410,7 +392,7 @@ int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *s, const struct ebpfMo
     if (ebpfMonIsIPv6(peer->saddr6)) {
         if (s->v6 && ebpfMonIsIPv6(s->addr6))
             return memcmp(s->addr6, peer->saddr6, sizeof(s->addr6)) == 0;
-        return s->v6 && (ebpfMonIsLoopback(peer->saddr, peer->saddr6) || hasAddress6(s->pid, peer->saddr6));
+        return s->v6 && (ebpfMonIsLoopback(peer->saddr, peer->saddr6) || ebpfMonTcpFindDevice(s->pid, peer->saddr6));
     }
     if (!s->v4 || (s->addr && s->addr != peer->saddr))
         return 0;

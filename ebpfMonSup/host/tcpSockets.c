@@ -240,21 +240,49 @@ int ebpfMonTcpDiagRead(pid_t pid, unsigned states, ebpfMonTcpRow **rows)
     return count;
 }
 
+/* By /proc/PID/net/if_inet6 (if6_seq_show, net/ipv6/addrconf.c). */
+unsigned ebpfMonTcpFindDevice(pid_t pid, const uint32_t addr6[4])
+{
+    char path[40], line[128], want[33];
+    unsigned device = 0;
+    FILE *f;
+
+    for (int i = 0; i < 16; i++)
+        snprintf(want + 2 * i, 3, "%02x", ((const uint8_t *)addr6)[i]);
+    snprintf(path, sizeof(path), "/proc/%d/net/if_inet6", (int)(pid ? pid : getpid()));
+    f = fopen(path, "re");
+    while (f && !device && fgets(line, sizeof(line), f))
+        if (strncmp(line, want, 32) == 0)
+            device = (unsigned)strtoul(line + 32, NULL, 16);
+    if (f)
+        fclose(f);
+    return device;
+}
+
+/* The server's socket of a connection; returns its family. One with a link-local address belongs to a device
+ * (inet_request_bound_dev_if(), net/inet_sock.h): without it the kernel finds the socket that listens. */
+static uint8_t makeSocketId(pid_t pid, const struct ebpfMonPeer *peer, struct inet_diag_sockid *id)
+{
+    *id = (struct inet_diag_sockid){ .idiag_sport = peer->sport, .idiag_dport = peer->port,
+                                     .idiag_src = { peer->saddr }, .idiag_dst = { peer->addr } };
+    if (!ebpfMonIsIPv6(peer->addr6))
+        return AF_INET;
+    memcpy(id->idiag_src, peer->saddr6, sizeof(id->idiag_src));
+    memcpy(id->idiag_dst, peer->addr6, sizeof(id->idiag_dst));
+    if ((peer->saddr6[0] & htonl(0xffc00000)) == htonl(0xfe800000))
+        id->idiag_if = ebpfMonTcpFindDevice(pid, peer->saddr6);
+    return AF_INET6;
+}
+
 long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer)
 {
-    struct inet_diag_sockid id = { .idiag_sport = peer->sport, .idiag_dport = peer->port,
-                                   .idiag_src = { peer->saddr }, .idiag_dst = { peer->addr } };
-    int isIPv6 = ebpfMonIsIPv6(peer->addr6);
+    struct inet_diag_sockid id;
     struct inet_diag_msg found;
     int file = ebpfMonSockDiagOpen(pid, PATIENCE), status;
 
     if (file < 0)
         return -1;
-    if (isIPv6) {
-        memcpy(id.idiag_src, peer->saddr6, sizeof(id.idiag_src));
-        memcpy(id.idiag_dst, peer->addr6, sizeof(id.idiag_dst));
-    }
-    status = findSockDiag(file, isIPv6 ? AF_INET6 : AF_INET, &id, &found);
+    status = findSockDiag(file, makeSocketId(pid, peer, &id), &id, &found);
     close(file);
     return status || found.idiag_state == ebpfMonTcpListen ? -1 : (long)found.idiag_rqueue;
 }
@@ -355,19 +383,13 @@ static int isHalfOpen(unsigned state)
 
 int ebpfMonTcpBytesFindReceived(pid_t pid, const struct ebpfMonPeer *peer, uint64_t *received)
 {
-    struct inet_diag_sockid id = { .idiag_sport = peer->sport, .idiag_dport = peer->port,
-                                   .idiag_src = { peer->saddr }, .idiag_dst = { peer->addr } };
-    int isIPv6 = ebpfMonIsIPv6(peer->addr6);
+    struct inet_diag_sockid id;
     foundSocket found = { .received = UINT64_MAX };
     int file = ebpfMonSockDiagOpen(pid, FIND_PATIENCE), status;
 
     if (file < 0)
         return -1;
-    if (isIPv6) {
-        memcpy(id.idiag_src, peer->saddr6, sizeof(id.idiag_src));
-        memcpy(id.idiag_dst, peer->addr6, sizeof(id.idiag_dst));
-    }
-    status = askSockDiag(file, isIPv6 ? AF_INET6 : AF_INET, &id, 1u << (INET_DIAG_INFO - 1), noteFound, &found);
+    status = askSockDiag(file, makeSocketId(pid, peer, &id), &id, 1u << (INET_DIAG_INFO - 1), noteFound, &found);
     close(file);
     *received = found.received;
     return status > 0 && (found.state == ebpfMonTcpListen || isHalfOpen(found.state)) ? 0 : status;

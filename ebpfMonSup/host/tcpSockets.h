@@ -73,6 +73,9 @@ typedef struct {
  */
 int ebpfMonTcpDiagRead(pid_t pid, unsigned states, ebpfMonTcpRow **rows);
 
+/* The device with this IPv6 address in the network namespace of process "pid"; 0: there is none. */
+unsigned ebpfMonTcpFindDevice(pid_t pid, const uint32_t addr6[4]);
+
 /* How many bytes the server's socket of this connection has received that its process has not read, in the network
  * namespace of process "pid". A FIN counts as one. -1: there is no such socket (any more), or we cannot ask. */
 long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer);

@@ -5,6 +5,7 @@
  * that ask the kernel.
  */
 #include <arpa/inet.h>
+#include <linux/ipv6.h>
 #include <linux/netlink.h>
 #include <errno.h>
 #include <sched.h>
@@ -12,6 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -120,6 +123,49 @@ static void testQueue(int family)
     close(server);
     testOk(ebpfMonTcpDiagReadQueue(0, &peer) == -1, "the socket is gone: another one listens there, and is not meant");
     close(listening);
+}
+
+/* A connection to a link-local address, in a network namespace of its own: 100 bytes that its server has not read. */
+static long readLinkLocal(void)
+{
+    struct sockaddr_in6 any = { .sin6_family = AF_INET6 }, here = { .sin6_family = AF_INET6, .sin6_scope_id = 1 }, own;
+    struct in6_ifreq address = { .ifr6_prefixlen = 64, .ifr6_ifindex = 1 };
+    struct ifreq up = { .ifr_name = "lo", .ifr_flags = IFF_UP };
+    int client = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), listening = -1;
+    struct ebpfMonPeer peer = { .addr = 1, .saddr = 1 };
+    socklen_t size = sizeof(own);
+    uint64_t received = 0;
+    char data[100] = "";
+
+    inet_pton(AF_INET6, "fe80::1", &here.sin6_addr);
+    address.ifr6_addr = here.sin6_addr;
+    if (ioctl(client, SIOCSIFFLAGS, &up) || ioctl(client, SIOCSIFADDR, &address) ||
+        (listening = listenAt(AF_INET6, (struct sockaddr *)&any, sizeof(any))) < 0)
+        return -2;
+    here.sin6_port = any.sin6_port;
+    if (connect(client, (struct sockaddr *)&here, sizeof(here)) || getsockname(client, (struct sockaddr *)&own, &size) ||
+        accept(listening, NULL, NULL) < 0 || write(client, data, sizeof(data)) != sizeof(data))
+        return -2;
+    peer.port = own.sin6_port;
+    peer.sport = here.sin6_port;
+    memcpy(peer.addr6, &own.sin6_addr, sizeof(peer.addr6));
+    memcpy(peer.saddr6, &here.sin6_addr, sizeof(peer.saddr6));
+    return ebpfMonTcpBytesFindReceived(0, &peer, &received) == 1 && received == sizeof(data) ?
+        ebpfMonTcpDiagReadQueue(0, &peer) : -1;
+}
+
+static void testLinkLocal(void)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(unshare(CLONE_NEWNET) ? 1 : readLinkLocal() == 100 ? 0 : 2);
+    waitpid(pid, &status, 0);
+    if (WEXITSTATUS(status) == 1)
+        testSkip(1, "a network namespace of our own needs root");
+    else
+        testOk(status == 0, "the socket of a link-local address is not the one that listens");
 }
 
 typedef struct {
@@ -302,10 +348,11 @@ static void testForged(void)
 
 MAIN(testTcpDiag)
 {
-    testPlan(28);
+    testPlan(29);
     testListening();
     testQueue(AF_INET);
     testQueue(AF_INET6);
+    testLinkLocal();
     testEstablished();
     testAway();
     testForged();
