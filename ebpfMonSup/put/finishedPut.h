@@ -54,6 +54,7 @@ void ebpfMonPutSummaryMake(const ebpfMonPut *put, const ebpfMonMessageKey *key, 
  * more. */
 
 #define EBPFMON_PACKET_PUT_DATA 256 /* bytes of a CA value that are kept */
+#define EBPFMON_CLOCKS_NS 1000000   /* the time of a packet is computed by two clocks */
 
 /* The value of a PV before a put, as far as a client wrote or read it and we saw that. */
 typedef struct {

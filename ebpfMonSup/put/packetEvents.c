@@ -29,7 +29,6 @@
 #define PLACES  1024 /* of connections, in each table; a power of two */
 #define WAYS    8
 #define SAME_NS (2 * EBPFMON_SECOND_NS) /* from the packet outside to that inside: microseconds */
-#define CLOCKS_NS 1000000 /* the time of a packet is computed by two clocks */
 
 /* A message to a server elsewhere; or to one of this host. */
 typedef struct {
@@ -104,7 +103,7 @@ static const message *findSame(const messages *in, const ebpfMonWireEvent *ev, u
 
         if (!note->at || at > note->at + SAME_NS)
             return NULL;
-        if (note->pid && at > note->at + CLOCKS_NS)
+        if (note->pid && at > note->at + EBPFMON_CLOCKS_NS)
             continue; /* sent again: the packet outside comes before the one inside */
         if (isSameMessage(note, &m) && memcmp(&note->peer, &ev->peer, sizeof(ev->peer)) != 0)
             return note;
@@ -674,7 +673,7 @@ static void addPacketPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, con
     uint64_t at = findArrival(ev->time);
 
     if (isShown || server->pid)
-        ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid, ev->seq);
+        ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid, ev->seq, 0);
     if (server->pid && !server->iocId && !ev->isCall)
         addOuterPut(e, ev, server->pid, at);
     if (isShown) {
@@ -712,8 +711,7 @@ static void addCircuit(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     const ebpfMonServer *server = findServer(e, ev);
 
     if (!isOuter(e, ev, server) && server->isSeen)
-        ebpfMonRealCircuitsNoteSeen(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid,
-                                    ev->begun.seq[0]);
+        ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid, ev->begun.seq[0], 1);
 }
 
 /* A server that creates channels as a client may be a gateway. */

@@ -8,7 +8,6 @@
 #define CONNECTIONS 2048 /* of connections, by hash; a power of two */
 #define CONNECTION_WAYS 8 /* … each in one of so many places */
 #define AHEAD_MAX (1u << 20) /* bytes behind what was received */
-#define CLOCKS_NS 1000000    /* the time of a packet is computed by two clocks */
 
 /* A connection. Another one may have the same ends, before what the first has sent is judged. */
 typedef struct {
@@ -135,21 +134,8 @@ static realCircuit *useCircuit(ebpfMonRealCircuits *real, uint64_t circuit, cons
     return c;
 }
 
-void ebpfMonRealCircuitsNoteSeen(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
-                                 const struct ebpfMonFirst *first, pid_t pid, uint32_t seq)
-{
-    realCircuit *c;
-
-    if (!real->find || !pid || takePlace(real, peer, first)->circuit >= circuit)
-        return;
-    c = useCircuit(real, circuit, peer, first);
-    askKernel(real, c, first, pid, seq);
-    if (c->hasFloor && c->received.hasUpTo)
-        c->floor = c->received.upTo;
-}
-
 void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
-                             const struct ebpfMonFirst *first, pid_t pid, uint32_t seq)
+                             const struct ebpfMonFirst *first, pid_t pid, uint32_t seq, int isSeen)
 {
     realCircuit *c;
 
@@ -157,6 +143,8 @@ void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const 
         return;
     c = useCircuit(real, circuit, peer, first);
     askKernel(real, c, first, pid, seq);
+    if (isSeen && c->hasFloor && c->received.hasUpTo)
+        c->floor = c->received.upTo;
 }
 
 /* Nonzero: the put is of this connection, while it was open. */
@@ -164,7 +152,7 @@ static int isOfConnection(const realCircuit *c, const ebpfMonPacketPut *put)
 {
     const ebpfMonReceived *r = &c->received;
 
-    return c->known > 0 && !(r->endedAt && put->at > r->endedAt + CLOCKS_NS) &&
+    return c->known > 0 && !(r->endedAt && put->at > r->endedAt + EBPFMON_CLOCKS_NS) &&
            ebpfMonFirstMayBeSame(&put->first, &r->first);
 }
 

@@ -30,14 +30,11 @@ ebpfMonRealCircuits *ebpfMonRealCircuitsNew(ebpfMonFindReceived find);
 void ebpfMonRealCircuitsFree(ebpfMonRealCircuits *real); /* NULL does no harm */
 
 /* Packets of this circuit have shown a put, with this TCP sequence number: asks at once, because what is known of a
- * connection that has ended may be forgotten soon. */
+ * connection that has ended may be forgotten soon. "isSeen": it has only begun, and its server is an IOC that tells of
+ * its puts. So what had been received before another circuit of this connection began was served, and packets of it are
+ * copies. */
 void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
-                             const struct ebpfMonFirst *first, pid_t pid, uint32_t seq);
-
-/* The same of a circuit to an IOC that tells of its puts, when it was opened. What had been received before another
- * circuit of this connection began was served, and packets of it are copies. */
-void ebpfMonRealCircuitsNoteSeen(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
-                                 const struct ebpfMonFirst *first, pid_t pid, uint32_t seq);
+                             const struct ebpfMonFirst *first, pid_t pid, uint32_t seq, int isSeen);
 
 /* Yes: the server has received this put while its connection was open, or its client has sent it; and no earlier
  * circuit of this connection may have shown it. Of a put to a server on another host nobody can tell: yes. */

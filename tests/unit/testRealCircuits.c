@@ -43,7 +43,7 @@ static void note(ebpfMonRealCircuits *real, uint16_t port, uint64_t circuit, uin
     const struct ebpfMonPeer peer = { .addr = 1, .port = port };
     const struct ebpfMonFirst first = { { seq, !!seq } };
 
-    ebpfMonRealCircuitsNote(real, circuit, &peer, &first, getpid(), seq);
+    ebpfMonRealCircuitsNote(real, circuit, &peer, &first, getpid(), seq, 0);
 }
 
 static void testOpen(ebpfMonRealCircuits *real)
@@ -136,15 +136,15 @@ static void testSeen(ebpfMonRealCircuits *real)
     const struct ebpfMonFirst first = { { 3000, 1 } }, none = { { 0, 0 } };
 
     setReceived(3000, 20, 0);
-    ebpfMonRealCircuitsNoteSeen(real, 50, &peer, &first, getpid(), 3000);
+    ebpfMonRealCircuitsNote(real, 50, &peer, &first, getpid(), 3000, 1);
     known = 0;
     has(real, 9, 51, 77777, 77800);
     setReceived(3000, 90, 0);
-    ebpfMonRealCircuitsNoteSeen(real, 52, &peer, &none, getpid(), 3040);
+    ebpfMonRealCircuitsNote(real, 52, &peer, &none, getpid(), 3040, 1);
     testOk(!has(real, 9, 52, 0, 3050), "a copy of what was received before");
     setReceived(3000, 120, 0);
     testOk(has(real, 9, 52, 0, 3095), "what was received then");
-    ebpfMonRealCircuitsNoteSeen(real, 53, &peer, &first, getpid(), 3000);
+    ebpfMonRealCircuitsNote(real, 53, &peer, &first, getpid(), 3000, 1);
     testOk(!has(real, 9, 53, 3000, 3095), "the same numbers again");
 }
 
