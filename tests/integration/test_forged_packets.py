@@ -346,8 +346,9 @@ def test_packets_after_the_end(net, log, monitor, host):
 class Attack:
     """Somebody who sees all packets of a connection, and writes packets of it that its ends do not get."""
 
-    def __init__(self, net, host, client, server):
+    def __init__(self, net, host, client, server, monitor):
         self.client, client = client.socket, client.address
+        self.monitor = monitor
         self.forged = Session(net.bridge + "abc"[host], place(server), place(client), bytes.fromhex("020000000077"))
         self.replay = Replay(net.bridge, place(server)[1])
 
@@ -382,18 +383,27 @@ class Attack:
         self.forged.send(0, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR) + rawca.message(rawca.USER, b"root\0") +
                          3 * rawca.write(SID, rawca.DOUBLE, [666.0]))
 
+    def circuits(self):
+        return self.monitor.get("PACKET_CIRCUIT_CNT")
+
     def twice(self):
         """Ends it, and makes it again with the same first numbers. What its server has got there has other values now, and is refused."""
         self.begin()
         acked, received = struct.unpack_from("QQ", self.client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136), 120)  # linux/tcp.h
         firsts = [(self.forged.next[0] - acked) % (1 << 32), (self.forged.next[1] - received - 1) % (1 << 32)]
+        count = self.circuits()
         self.forged.close()
-        time.sleep(1.2)  # what comes within a second after the end is a copy
-        self.forged.next = firsts
-        self.forged.open()
-        self.forged.send(1, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR))
-        self.forged.send(0, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR) +
-                         b"".join(rawca.write(SID, rawca.DOUBLE, [666.0], notify=True, ioid=i) for i in range(3)))
+        until(lambda: self.circuits() < count, 10, "it has ended")
+
+        def begin():
+            self.forged.next = list(firsts)
+            self.forged.open()
+            for end in 1, 0:
+                self.forged.send(end, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR))
+            return self.circuits() >= count
+
+        until(begin, 10, "it has begun again: what comes within a second after the end is a copy")
+        self.forged.send(0, ACK | PSH, b"".join(rawca.write(SID, rawca.DOUBLE, [666.0], notify=True, ioid=i) for i in range(3)))
         for i in range(3):
             self.forged.send(1, ACK | PSH, rawca.message(rawca.WRITE_NOTIFY, dtype=rawca.DOUBLE, count=1, cid=376, extra=i))
 
@@ -422,12 +432,12 @@ def attacked(request, net, ioc):
 
 
 @pytest.mark.parametrize("how", ["reset", "finish", "session", "twice", "far"])
-def test_attacked_connection(net, log, attacked, how):
+def test_attacked_connection(net, log, monitor, attacked, how):
     """Somebody ends what is known of an open connection, and sends its packets again: no put is shown that was not made, or again.
     The next ones are shown; of a server that is no IOC not if he has begun another connection with the same ends."""
     host, server, pv = attacked
     client = rawca.RawCa(place(server)[1], addr=place(server)[0])
-    attack = Attack(net, host, client, server)
+    attack = Attack(net, host, client, server, monitor)
     sid = client.sid(pv)
 
     def lines():
