@@ -142,6 +142,7 @@ struct task_struct {
     char comm[16];
     struct sched_info sched_info; /* with CONFIG_SCHED_INFO */
     __u64 start_time; /* monotonic ns, of the fork */
+    __u64 start_boottime; /* the same with the time that the host slept */
 } CORE;
 
 struct task_struct___old { long state; } CORE;

@@ -197,10 +197,14 @@ static inline int ebpfMonFirstIsSame(const struct ebpfMonFirst *a, const struct 
     return a->seq[0] == b->seq[0] && a->seq[1] == b->seq[1] && (a->seq[0] || a->seq[1]);
 }
 
+#define EBPFMON_TICK_NS 10000000 /* of the start times in /proc: USER_HZ is 100 */
+
 /* The process that opened a local connection. */
 struct ebpfMonOwner {
-    __u32 pid; /* 0: the process is not known, or not on this host */
+    __u32 pid;   /* 0: the process is not known, or not on this host */
     __u32 uid;
+    __u32 start; /* of the process, in ticks since boot: who holds the connection may live longer than who opened it, and
+                  * then the pid may be another's; 0: not known */
     char  comm[EBPFMON_COMM_MAX];
 };
 
@@ -363,12 +367,12 @@ struct ebpfMonChainEvent {
 /* The compilers of both parts must give these structs the same layout. */
 _Static_assert(sizeof(struct ebpfMonHead) == 24, "ebpfMonHead");
 _Static_assert(sizeof(struct ebpfMonPeer) == 48, "ebpfMonPeer");
-_Static_assert(sizeof(struct ebpfMonWho) == 196, "ebpfMonWho");
-_Static_assert(sizeof(struct ebpfMonOwner) == 24, "ebpfMonOwner");
+_Static_assert(sizeof(struct ebpfMonWho) == 200, "ebpfMonWho");
+_Static_assert(sizeof(struct ebpfMonOwner) == 28, "ebpfMonOwner");
 _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 216, "ebpfMonHandOverEvent");
-_Static_assert(sizeof(struct ebpfMonPutEvent) == 464, "ebpfMonPutEvent");
+_Static_assert(sizeof(struct ebpfMonPutEvent) == 472, "ebpfMonPutEvent");
 _Static_assert(sizeof(struct ebpfMonCauseEvent) == 392, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");

@@ -421,14 +421,13 @@ struct ebpfMonCertificate {
  * such connection at a time. */
 struct ebpfMonOwned {
     struct ebpfMonOwner owner;
+    __u32 isChosen; /* nonzero: "first" may be the choice of its owner, who can have seen another connection (TCP_REPAIR
+                     * in tcp(7)): it proves nothing about a server in another namespace */
     struct ebpfMonFirst first; /* zeros: it is older than the monitor, which found it in sock_diag(7) */
     __u32 ended;    /* its number among the connections of its share that have ended; 0: it is open */
     __u32 upTo;     /* once endedAt is set: TCP sequence number behind the last byte that its server has received, by
                      * the server's socket if that was closed; else by the client's */
     __u64 endedAt;  /* monotonic ns when the first of its two sockets was closed; 0: none was */
-    __u32 isChosen; /* nonzero: "first" may be the choice of its owner, who can have seen another connection (TCP_REPAIR
-                     * in tcp(7)): it proves nothing about a server in another namespace */
-    __u32 pad;
 };
 
 /* Map "earlier": a connection that has ended, if a later one has the same ends. The maps by struct ebpfMonPeer then

@@ -72,6 +72,7 @@ static __always_inline void beginConnect(struct sock *socket, __u64 sk)
     struct ebpfMonOwner own = {
         .pid = bpf_get_current_pid_tgid() >> 32 | hasNumber(socket),
         .uid = (__u32)bpf_get_current_uid_gid(),
+        .start = BPF_CORE_READ(leader, start_boottime) / EBPFMON_TICK_NS,
     };
     struct connectPlace *place = findConnectPlace(sk);
 

@@ -21,10 +21,11 @@ static uint64_t readClock(clockid_t clock)
     return (uint64_t)t.tv_sec * EBPFMON_SECOND_NS + (uint64_t)t.tv_nsec;
 }
 
-/* A time namespace has another CLOCK_MONOTONIC than the kernel part (time_namespaces(7)): by so many ns. */
+/* A time namespace has another CLOCK_MONOTONIC and CLOCK_BOOTTIME than the kernel part (time_namespaces(7)): by so many
+ * ns. */
 static struct {
     pthread_once_t once;
-    int64_t offset;
+    int64_t offset, bootOffset;
 } timeNamespace = { .once = PTHREAD_ONCE_INIT };
 
 static void readOffset(void)
@@ -34,6 +35,8 @@ static void readOffset(void)
 
     if (file && fscanf(file, "monotonic %lld %lld", &seconds, &ns) == 2)
         timeNamespace.offset = seconds * (int64_t)EBPFMON_SECOND_NS + ns;
+    if (file && fscanf(file, " boottime %lld %lld", &seconds, &ns) == 2)
+        timeNamespace.bootOffset = seconds * (int64_t)EBPFMON_SECOND_NS + ns;
     if (file)
         fclose(file);
 }
@@ -42,6 +45,12 @@ static uint64_t getOffset(void)
 {
     pthread_once(&timeNamespace.once, readOffset);
     return (uint64_t)timeNamespace.offset;
+}
+
+int64_t ebpfMonClockGetBootOffset(void)
+{
+    getOffset();
+    return timeNamespace.bootOffset;
 }
 
 uint64_t ebpfMonClockMonotonic(void)

@@ -13,6 +13,9 @@
 /* The clock of the kernel part (bpf_ktime_get_ns); ns. It is CLOCK_MONOTONIC, but not in a time namespace. */
 uint64_t ebpfMonClockMonotonic(void);
 
+/* By so many ns start times in /proc are later than those of the kernel part: 0, but not in a time namespace. */
+int64_t ebpfMonClockGetBootOffset(void);
+
 /* The same in seconds, for deadlines and rates. */
 double ebpfMonClockSeconds(void);
 

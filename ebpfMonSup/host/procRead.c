@@ -9,7 +9,9 @@
 #include <sys/ioctl.h>
 #include <linux/nsfs.h>
 
+#include "common/clock.h"
 #include "common/shares.h"
+#include "ebpfMonEvent.h"
 #include "host/procRead.h"
 
 /* --- who pays --- */
@@ -167,6 +169,14 @@ uint64_t ebpfMonProcStart(pid_t pid)
     char buf[1024];
 
     return ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) > 0 ? getStart(buf) : 0;
+}
+
+int ebpfMonProcIsOther(pid_t pid, uint32_t start)
+{
+    uint64_t now = start ? ebpfMonProcStart(pid) : 0;
+    int32_t later = (int32_t)((uint32_t)((int64_t)now - ebpfMonClockGetBootOffset() / EBPFMON_TICK_NS) - start);
+
+    return now && (later < -1 || later > 1); /* they may be rounded */
 }
 
 uint64_t ebpfMonProcProgram(pid_t pid)

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "host/foreign.h"
 #include "host/procRead.h"
 #include "model/filter.h"
 #include "model/published.h"
@@ -15,6 +16,9 @@
 
 #define REFRESH_NS   2000000000ull
 #define MORE_NS      10000000ull /* so soon the next one of many packet sources is opened */
+#define REFRESH_PART 50 /* a refresh because IOCs have changed comes not before so many times what the last one took,
+                         * without new sources: else who starts and ends IOCs all the time would keep this thread
+                         * busy */
 
 typedef struct {
     ebpfMonMonitor      *m;
@@ -23,6 +27,7 @@ typedef struct {
     uint64_t             refreshed, second; /* monotonic ns of the last refresh, and of the last second's counts */
     uint64_t             read;              /* monotonic ns: all packets from before were read */
     size_t               changes;           /* changes of the targets at the last refresh */
+    uint64_t             refreshNext;       /* monotonic ns: not before then because of changes */
     uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never */
     unsigned             found;             /* packets since the last second's counts */
     int                  isMore;            /* more sources are to be opened */
@@ -133,6 +138,8 @@ static int64_t findUser(void *arg, const struct ebpfMonPeer *peer)
 
     if (!ebpfMonKernelGetOwner(peer, NULL, &owner))
         return -1;
+    if (ebpfMonProcIsOther((pid_t)owner.pid, owner.start))
+        return owner.uid;
     user = ebpfMonProcPayer((pid_t)owner.pid); /* 0 if it is gone */
     return user ? user : owner.uid;
 }
@@ -180,13 +187,22 @@ static void publishOtherServers(ebpfMonMonitor *m, uint64_t now)
 
 static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
 {
+    uint64_t begin, took;
     size_t before = p->changes;
 
     p->changes = ebpfMonTargetsCountChanges(p->m->targets); /* before they are read */
     p->refreshed = now;
     p->isMore = ebpfMonPacketReaderFollow(p->reader, now);
+    begin = ebpfMonForeignGetCpu(); /* for what was opened before somebody has paid */
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
     ebpfMonPvaClientsFindServers(p->m->usage->pvaClients, p->m->put.servers, p->changes != before);
+    took = ebpfMonForeignGetCpu() - begin;
+    p->refreshNext = now + (took < REFRESH_NS / REFRESH_PART ? took * REFRESH_PART : REFRESH_NS);
+}
+
+static int hasChanged(const ebpfMonPacketThread *p)
+{
+    return ebpfMonTargetsCountChanges(p->m->targets) != p->changes;
 }
 
 /* When the counts of the last second are due; in a silence, of the last seconds. Monotonic ns. */
@@ -228,7 +244,7 @@ static void readPackets(void *arg, int *expects)
     uint64_t now;
 
     now = ebpfMonClockMonotonic();
-    if (p->isMore || ebpfMonTargetsCountChanges(p->m->targets) != p->changes)
+    if (p->isMore || (hasChanged(p) && now >= p->refreshNext))
         refreshSources(p, now);
     now = ebpfMonClockMonotonic();
     ebpfMonPacketEventsNoteLost(p->m->put.packetEvents, now);
@@ -260,6 +276,8 @@ static uint64_t getPacketDue(void *arg)
         puts = gateways;
     if (late < puts)
         puts = late;
+    if (hasChanged(p) && p->refreshNext < tick)
+        tick = p->refreshNext;
     return puts < tick ? puts : tick;
 }
 

@@ -15,6 +15,7 @@
 #include "host/tcpSockets.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
+#include "host/procRead.h"
 #include "put/putClients.h"
 
 /* --- names of users --- */
@@ -278,10 +279,13 @@ static int isServerPort(serverPorts *ports, uint32_t iocId, pid_t pid, uint16_t 
 
 #define PROCESSES   256 /* that are clients, remembered by pid */
 #define CONNECTIONS 256 /* whose texts are remembered */
+#define SAME_NS     EBPFMON_SECOND_NS /* so long a pid is believed to be the same process' */
 
 /* What /proc says of a client's process. */
 typedef struct {
     struct ebpfMonOwner owner;
+    int      isOther; /* another process has its pid now */
+    uint64_t at;      /* monotonic ns, when that was looked at */
     char command[64];
     char container[64];
 } clientProcess;
@@ -292,6 +296,7 @@ typedef struct {
     struct ebpfMonOwner owner;
     char user[EBPFMON_USER_MAX], host[EBPFMON_HOST_MAX]; /* as claimed */
     int  isComplete; /* the user's name is known */
+    uint64_t at;     /* monotonic ns, when its process was looked at */
     struct ebpfMonCertificate certificate; /* account "": none is known */
     ebpfMonPutClient client;
 } clientConnection;
@@ -333,24 +338,36 @@ void ebpfMonPutClientsFree(ebpfMonPutClients *clients)
 
 static int isSameOwner(const struct ebpfMonOwner *a, const struct ebpfMonOwner *b)
 {
-    return a->pid == b->pid && a->uid == b->uid && strncmp(a->comm, b->comm, sizeof(a->comm)) == 0;
+    return a->pid == b->pid && a->uid == b->uid && a->start == b->start &&
+           strncmp(a->comm, b->comm, sizeof(a->comm)) == 0;
 }
 
 /* If the pid runs another program now, its comm differs; in the worst case the old name of a script is shown. */
 static void findProcess(ebpfMonPutClients *clients, const struct ebpfMonOwner *owner, clientProcess *process)
 {
     clientProcess *known = &clients->process[owner->pid % PROCESSES];
+    uint64_t now = ebpfMonClockMonotonic();
+    int isKnown;
 
     epicsMutexMustLock(clients->lock);
     *process = *known;
     epicsMutexUnlock(clients->lock);
-    if (isSameOwner(&process->owner, owner))
+    isKnown = isSameOwner(&process->owner, owner);
+    if (isKnown && (process->isOther || now - process->at < SAME_NS))
         return;
-    memset(process, 0, sizeof(*process));
-    process->owner = *owner;
-    if (ebpfMonProcCommand((pid_t)owner->pid, process->command, sizeof(process->command)))
+    if (!isKnown) {
+        memset(process, 0, sizeof(*process));
+        process->owner = *owner;
+        if (ebpfMonProcCommand((pid_t)owner->pid, process->command, sizeof(process->command)))
+            ebpfMonTextCopyBytes(process->command, sizeof(process->command), owner->comm, EBPFMON_COMM_MAX);
+        ebpfMonProcContainer((pid_t)owner->pid, process->container, sizeof(process->container));
+    }
+    process->at = now;
+    process->isOther = ebpfMonProcIsOther((pid_t)owner->pid, owner->start); /* after what was read of it */
+    if (!isKnown && process->isOther) {
         ebpfMonTextCopyBytes(process->command, sizeof(process->command), owner->comm, EBPFMON_COMM_MAX);
-    ebpfMonProcContainer((pid_t)owner->pid, process->container, sizeof(process->container));
+        process->container[0] = 0;
+    }
     epicsMutexMustLock(clients->lock);
     *known = *process;
     epicsMutexUnlock(clients->lock);
@@ -370,7 +387,7 @@ static int makeClient(ebpfMonPutClients *clients, const struct ebpfMonPeer *peer
         clientProcess process;
 
         findProcess(clients, owner, &process);
-        client->peerPid = owner->pid;
+        client->peerPid = process.isOther ? 0 : owner->pid;
         client->peerUid = owner->uid;
         ebpfMonTextCopy(client->command, sizeof(client->command), process.command);
         ebpfMonTextCopy(client->container, sizeof(client->container), process.container);
@@ -463,9 +480,10 @@ int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfM
     }
     if (!who->isCA && isCertificate(c->user))
         findCertificate(clients, c);
-    if (!c->isComplete) {
+    if (!c->isComplete || (c->owner.pid && head->ktime - c->at > SAME_NS)) {
         char user[sizeof(c->client.user)];
 
+        c->at = head->ktime;
         formatUser(c, who->isCA, user, sizeof(user));
         c->isComplete = makeClient(clients, &c->peer, &c->owner, user, c->host, &c->client);
         ebpfMonTextCopy(c->client.authority, sizeof(c->client.authority), c->certificate.authority);

@@ -35,6 +35,10 @@ void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwn
         };
         struct ebpfMonOwner owner = { .pid = (uint32_t)conns[i].pid, .uid = conns[i].uid };
 
+        if (conns[i].pid) /* as the kernel part has it */
+            owner.start = (uint32_t)((int64_t)ebpfMonProcStart(conns[i].pid) -
+                                     ebpfMonClockGetBootOffset() / EBPFMON_TICK_NS);
+
         if (!conns[i].pid)
             continue;
         memcpy(peer.addr6, conns[i].addr6, sizeof(peer.addr6));

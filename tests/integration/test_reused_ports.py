@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Clients that end with a RST and come again from the same port at once, also as another user, and clients with TCP_FASTOPEN: each put
-is shown, by its own client."""
+is shown, by its own client. A connection belongs to who opened it, whoever puts through it."""
 import os
 import pwd
 import signal
@@ -69,6 +69,25 @@ def server(request):
     loopback.give_port(port)
 
 
+@pytest.fixture
+def server_of(request, new_ioc, monitor):
+    """Starts a server, "ioc" or "other": its port, a PV, and its process."""
+    def start(kind):
+        if kind == "ioc":
+            ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
+            monitor.wait_ioc(ioc)
+            return ioc.port, ioc.prefix + "AO", ioc.process
+        port = loopback.take_port()
+        process = Process([sys.executable, "-u", "-m", "tests.programs.raw_server", "127.0.0.1", str(port)],
+                          {**os.environ, "IOC": OURS.replace("*", f"other{port}")}, cwd=paths.TOP)
+        request.addfinalizer(lambda: loopback.give_port(port))
+        request.addfinalizer(process.kill)
+        process.wait_line("listens")
+        return port, f"S{os.getpid()}:OF{port}", process
+
+    return start
+
+
 def connect(port, own, how):
     s = socket.socket()
     s.settimeout(20)
@@ -102,18 +121,9 @@ def test_one_port_again_and_again(log, monitor, server):
 
 
 @pytest.mark.parametrize("kind", ["other", "ioc"])
-def test_two_users_of_one_port(request, new_ioc, log, monitor, kind):
+def test_two_users_of_one_port(server_of, log, monitor, kind):
     """The server stands still, and reads the put of the first one when the second one has its port."""
-    if kind == "ioc":
-        ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
-        monitor.wait_ioc(ioc)
-        port, pv, process = ioc.port, ioc.prefix + "AO", ioc.process
-    else:
-        port, pv = loopback.take_port(), f"S{os.getpid()}:TWO"
-        argv = [sys.executable, "-u", "-m", "tests.programs.raw_server", "127.0.0.1", str(port)]
-        process = Process(argv, {**os.environ, "IOC": OURS.replace("*", "two")}, cwd=paths.TOP)
-        request.addfinalizer(process.kill)
-        process.wait_line("listens")
+    port, pv, process = server_of(kind)
     own = loopback.take_port()
 
     def start(user):
@@ -139,3 +149,23 @@ def test_two_users_of_one_port(request, new_ioc, log, monitor, kind):
     seen = {float(o["value"]): (o.get("real_user"), o.get("pid")) for o in log.of(pv)}
     assert seen == {i + 1.0: (USERS[i].pw_name, str(c.pid)) for i, c in enumerate(clients)}, log.of(pv)
     loopback.give_port(own)
+
+
+@pytest.mark.parametrize("kind", ["other", "ioc"])
+@pytest.mark.parametrize("how", ["mapped-0", "mapped-7", "pass", "setuid", "exec", "reused"])
+def test_connection_that_is_handed_on(server_of, log, how, kind):
+    """Another process puts than the one that has connected, or it has other rights then. No user gets the name of another one, and no
+    process the pid of one that has ended."""
+    port, pv, _ = server_of(kind)
+    user = USERS[0]
+    client = Process([sys.executable, "-u", "-m", "tests.programs.hand_on", how, str(user.pw_uid), str(port), pv], {**os.environ},
+                     cwd=paths.TOP)
+    opener = client.wait_line("connected").split()[1]
+    client.wait_line("ready")
+    client.send("1")
+    until(lambda: log.of(pv), 20, log.all)
+    client.end_input()
+    line, = log.of(pv)
+    uid = {"setuid": 0, "exec": 0, "mapped-7": 100006}.get(how, user.pw_uid)
+    assert int(line["uid"]) == uid and line["real_user"] in (str(uid), *(p.pw_name for p in pwd.getpwall() if p.pw_uid == uid)), line
+    assert line.get("pid") == (None if how == "reused" else opener), line
