@@ -29,6 +29,7 @@
 #define SHARE_LEAK    20         /* … and then a twentieth of the time */
 #define CPU_NS        (EBPFMON_SECOND_NS * 2 / 5) /* CPU time that they may take … */
 #define CPU_LEAK      50         /* … and then 2 % of the time: with what is not charged, less than a twentieth */
+#define CPU_DEBT      (2 * CPU_NS) /* beyond that nothing new is looked at: a look at a large database may cost a second */
 #define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for */
 #define ASIDE_NS      EBPFMON_SECOND_NS /* after the first time, doubled each time */
 #define ASIDE_STEPS   8          /* 1 s to 256 s */
@@ -246,6 +247,11 @@ int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t 
     const user *u = accounts->isCharged ? getUser(accounts, uid, now) : NULL;
 
     return u && (u->charged >= SHARE_NS || u->cpu >= CPU_NS);
+}
+
+int ebpfMonForeignAccountsIsInDebt(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
+{
+    return accounts->isCharged && getUser(accounts, ebpfMonProcPayer(pid), now)->cpu >= CPU_DEBT;
 }
 
 int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
@@ -560,6 +566,15 @@ int ebpfMonForeignIsAside(pid_t pid)
 
     pthread_mutex_unlock(&all.lock);
     return aside;
+}
+
+int ebpfMonForeignIsInDebt(pid_t pid)
+{
+    ebpfMonForeignAccounts *accounts = lockAccounts();
+    int isInDebt = accounts && ebpfMonForeignAccountsIsInDebt(accounts, pid, ebpfMonClockMonotonic());
+
+    pthread_mutex_unlock(&all.lock);
+    return isInDebt;
 }
 
 void ebpfMonForeignTrust(pid_t pid)

@@ -11,7 +11,8 @@
  * to their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a
  * user has used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a
  * CPU is not charged: on a busy host it tells nothing about the process. The CPU time that we need for its processes is
- * charged, too, but not to system users: 0.4 s, and after that 2 % of the time. A user may have 8 abandoned
+ * charged, too, but not to system users: 0.4 s, and after that 2 % of the time. One look may cost more: who owes 0.8 s
+ * waits until he does not. A user may have 8 abandoned
  * readers, all users 64. Beyond that only trusted processes are read, IOCs whose database was read, until 80 readers
  * are abandoned.
  *
@@ -53,6 +54,7 @@ void ebpfMonForeignAccountsTrust(ebpfMonForeignAccounts *accounts, pid_t pid);
 int ebpfMonForeignAccountsIsAside(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now);
+int ebpfMonForeignAccountsIsInDebt(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 unsigned ebpfMonForeignAccountsCountStuck(const ebpfMonForeignAccounts *accounts);
 
 /* --- reading --- */
@@ -84,6 +86,9 @@ int ebpfMonForeignIsAside(pid_t pid);
 /* Nonzero: the user of this process has an abandoned reader, or has used up its share. Jobs that can wait should
  * wait. */
 int ebpfMonForeignIsCharged(pid_t pid);
+
+/* Nonzero: its user owes us so much CPU time that nothing new of him is looked at. */
+int ebpfMonForeignIsInDebt(pid_t pid);
 
 /* This process is an IOC: it is read even if its user has many processes that do not answer. */
 void ebpfMonForeignTrust(pid_t pid);

@@ -210,7 +210,8 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     /* the cost of other processes of its user delays this IOC, but not the IOCs of other users */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
-        if (r->now - f->chargedAt < CHARGED_NS || t->follower.lookRound == f->lookRound) {
+        if (r->now - f->chargedAt < CHARGED_NS || t->follower.lookRound == f->lookRound ||
+            ebpfMonForeignIsInDebt(t->pid)) {
             shortenWait(r, TICK_IDLE);
             return;
         }

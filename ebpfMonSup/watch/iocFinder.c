@@ -409,12 +409,12 @@ unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *f, ebpfMonAsideProcess *list
     return n;
 }
 
-/* Processes whose users have cost us too much are looked at one by one. Nonzero: one may be looked at now. */
-static int mayLookAtCharged(ebpfMonIocFinder *f)
+/* Processes whose users have cost us too much are looked at one by one. Nonzero: this one may be looked at now. */
+static int mayLookAtCharged(ebpfMonIocFinder *f, pid_t pid)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
-    if (now - f->chargedAt < CHARGED_NS)
+    if (now - f->chargedAt < CHARGED_NS || ebpfMonForeignIsInDebt(pid))
         return 0;
     f->chargedAt = now;
     return 1;
@@ -501,7 +501,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         isCharged = ebpfMonForeignIsCharged(pid);
-        if (isCharged && !mayLookAtCharged(f)) {
+        if (isCharged && !mayLookAtCharged(f, pid)) {
             p->due = now + CHARGED_NS;
             i++;
             continue;
@@ -559,7 +559,7 @@ static int mayLookInScan(ebpfMonIocFinder *f, pid_t pid)
 {
     if (pid <= f->chargedPid)
         return 0;
-    if (!mayLookAtCharged(f)) {
+    if (!mayLookAtCharged(f, pid)) {
         f->chargedMore = 1;
         return 0;
     }

@@ -9,6 +9,7 @@
 #include <testMain.h>
 
 #include "host/foreign.h"
+#include "host/procRead.h"
 
 #define MS     1000000ull
 #define SECOND (1000 * MS)
@@ -140,11 +141,15 @@ static void testCpu(void)
     testOk1(ebpfMonForeignAccountsIsUserCharged(accounts, someone, now));
     now += 100 * MS;
     testOk(!ebpfMonForeignAccountsIsUserCharged(accounts, someone, now), "it may take 2 %% of the time");
+    ebpfMonForeignAccountsChargeCpu(accounts, ebpfMonProcPayer(stranger), 900 * MS, now);
+    testOk(geteuid() || ebpfMonForeignAccountsIsInDebt(accounts, stranger, now), "one look may cost more");
+    now += 6 * SECOND;
+    testOk1(!ebpfMonForeignAccountsIsInDebt(accounts, stranger, now));
 }
 
 MAIN(testForeignAccounts)
 {
-    testPlan(32);
+    testPlan(34);
     accounts = ebpfMonForeignAccountsNew();
     mine = getpid();
     child = startChild(0);
