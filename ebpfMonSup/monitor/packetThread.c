@@ -107,11 +107,11 @@ static void onPacket(void *arg, uint32_t netns, const ebpfMonPacket *packet)
                              .length = packet->len, .sent = packet->wireLen });
 }
 
-static void onCovers(void *arg, const uint32_t *netns, unsigned count)
+static void onCovers(void *arg, const uint32_t *netns, const uint64_t *since, unsigned count)
 {
     ebpfMonPacketThread *p = arg;
 
-    ebpfMonServersSetCovered(p->m->put.servers, netns, count);
+    ebpfMonServersSetCovered(p->m->put.servers, netns, since, count);
     ebpfMonPutJoinSetCovered(p->m->put.join, netns, count, ebpfMonClockMonotonic());
 }
 

@@ -231,6 +231,14 @@ unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *s, uint32_t *netns
     return s->count;
 }
 
+uint64_t ebpfMonPacketSourcesGetSince(const ebpfMonPacketSources *s, uint32_t netns)
+{
+    for (unsigned i = 0; i < s->count; i++)
+        if (s->source[i].netns == netns)
+            return ebpfMonPacketsGetSince(s->source[i].packets);
+    return UINT64_MAX;
+}
+
 uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *s, uint32_t netns)
 {
     for (unsigned i = 0; i < s->count; i++)

@@ -42,6 +42,9 @@ int ebpfMonPacketSourcesFollow(ebpfMonPacketSources *sources, const ebpfMonNetns
  * Returns their number. */
 unsigned ebpfMonPacketSourcesList(const ebpfMonPacketSources *sources, uint32_t *netns);
 
+/* Since when the packets of this namespace are seen: monotonic ns; UINT64_MAX: they are not. */
+uint64_t ebpfMonPacketSourcesGetSince(const ebpfMonPacketSources *sources, uint32_t netns);
+
 /* Who pays for a namespace that has a source (host/procRead.h). */
 uid_t ebpfMonPacketSourcesGetUser(const ebpfMonPacketSources *sources, uint32_t netns);
 

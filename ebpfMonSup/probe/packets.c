@@ -243,6 +243,7 @@ struct ebpfMonPackets {
     uint32_t netns;
     ebpfMonRing ring;
     uint64_t foreign;       /* connections that the user part found to be foreign */
+    uint64_t since;         /* monotonic ns, before it could see the first packet */
     struct ebpfMonWireBpf *skel;
 };
 
@@ -332,6 +333,7 @@ ebpfMonPackets *ebpfMonPacketsOpen(pid_t pid, unsigned ringBytes, char *why, siz
                  bpf_map__max_entries(packets->skel->maps.packets) >> 10);
         explainPacketFailure(errno, what, why, size);
     } else {
+        packets->since = ebpfMonClockMonotonic();
         packets->taps = openTaps(pid, bpf_program__fd(packets->skel->progs.ebpfmon_wire),
                                               bpf_program__fd(packets->skel->progs.ebpfmon_wire_lo), &packets->netns);
         if (packets->taps)
@@ -368,6 +370,11 @@ void ebpfMonPacketsFollow(ebpfMonPackets *packets, pid_t pid)
 int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets)
 {
     return hasTcx(packets->taps);
+}
+
+uint64_t ebpfMonPacketsGetSince(const ebpfMonPackets *packets)
+{
+    return packets->since;
 }
 
 uint32_t ebpfMonPacketsGetNetns(const ebpfMonPackets *packets)

@@ -63,6 +63,9 @@ int ebpfMonPacketsUseTcx(const ebpfMonPackets *packets); /* nonzero: a tcx progr
 
 uint32_t ebpfMonPacketsGetNetns(const ebpfMonPackets *packets); /* inode of the namespace */
 
+/* From then on packets are seen, or up to a millisecond later; monotonic ns. */
+uint64_t ebpfMonPacketsGetSince(const ebpfMonPackets *packets);
+
 /* What a look found. */
 typedef struct {
     unsigned packets;

@@ -587,7 +587,8 @@ static int isForwarded(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const
 {
     uint32_t pid, netns = server->netns == ev->peer.netns ? 0 : e->calls.findClient(e->calls.arg, ev, &pid);
 
-    return netns && netns != ev->peer.netns && ebpfMonServersIsCovered(e->servers, netns);
+    return netns && netns != ev->peer.netns &&
+           ebpfMonServersGetCovered(e->servers, netns) <= findArrival(ev->time) + EBPFMON_CLOCKS_NS;
 }
 
 static void setOuter(ebpfMonPacketEvents *e, const struct ebpfMonPeer *inner, const struct ebpfMonPeer *outer)
@@ -605,7 +606,7 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
     const struct ebpfMonPeer *outer;
     const message *same;
 
-    if (server->isElsewhere || isOuterCircuit(t, &ev->peer))
+    if ((server->isElsewhere && now + EBPFMON_CLOCKS_NS >= server->elsewhereSince) || isOuterCircuit(t, &ev->peer))
         return 1;
     outer = server->pid ? findOuter(t, &ev->peer) : NULL;
     if (outer) {

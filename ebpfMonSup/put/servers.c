@@ -38,6 +38,7 @@ struct ebpfMonServers {
     ebpfMonSocketOwners *owners;        /* of the listeners */
     uint32_t             ownNetns;
     uint32_t             covered[COVERED_MAX];
+    uint64_t             coveredSince[COVERED_MAX];
     unsigned             coveredCount;
     uint64_t             wholeAt;       /* when all open files were gone through, monotonic ns */
     knownServer          known[PLACES];
@@ -261,24 +262,26 @@ pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPee
     return servers->readers.findProcess(peer);
 }
 
-void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, unsigned count)
+void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, const uint64_t *since, unsigned count)
 {
     count = count < COVERED_MAX ? count : COVERED_MAX;
-    if (count == servers->coveredCount && memcmp(netns, servers->covered, count * sizeof(*netns)) == 0)
+    if (count == servers->coveredCount && memcmp(netns, servers->covered, count * sizeof(*netns)) == 0 &&
+        memcmp(since, servers->coveredSince, count * sizeof(*since)) == 0)
         return;
     servers->coveredCount = count;
     memcpy(servers->covered, netns, count * sizeof(*netns));
+    memcpy(servers->coveredSince, since, count * sizeof(*since));
     for (unsigned i = 0; i < PLACES; i++)
         if (servers->known[i].server.netns != servers->known[i].at.netns)
             servers->known[i].lookedAt = 0;
 }
 
-int ebpfMonServersIsCovered(const ebpfMonServers *servers, uint32_t netns)
+uint64_t ebpfMonServersGetCovered(const ebpfMonServers *servers, uint32_t netns)
 {
     for (unsigned i = 0; i < servers->coveredCount; i++)
         if (servers->covered[i] == netns)
-            return 1;
-    return 0;
+            return servers->coveredSince[i];
+    return UINT64_MAX;
 }
 
 /* Judges packets of a server whose socket is in another namespace than theirs. */
@@ -288,7 +291,8 @@ static void judgeAway(const ebpfMonServers *servers, knownServer *k)
 
     if (!s->netns || s->netns == k->at.netns)
         return;
-    s->isElsewhere = (s->iocId && !s->off) || ebpfMonServersIsCovered(servers, s->netns);
+    s->elsewhereSince = s->iocId && !s->off ? 0 : ebpfMonServersGetCovered(servers, s->netns);
+    s->isElsewhere = s->elsewhereSince != UINT64_MAX;
     s->off |= k->at.netns != servers->ownNetns;
 }
 

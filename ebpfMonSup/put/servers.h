@@ -17,7 +17,8 @@ typedef struct {
     int      off;    /* an IOC that the filter does not want; or as isElsewhere, but packets of its namespace are not
                       * read */
     int      isElsewhere; /* its socket is in another network namespace than the packets, and the packets there count:
-                           * these are copies of them, or forged */
+                           * these are copies of them, or forged … */
+    uint64_t elsewhereSince; /* … from then on; monotonic ns. What came before was read here only */
     uint32_t netns;  /* of its socket; 0: not known */
     char     name[EBPFMON_IOCNAME_SIZE]; /* of a process of this host; else ADDRESS:PORT */
 } ebpfMonServer;
@@ -39,9 +40,11 @@ typedef struct ebpfMonServers ebpfMonServers;
 ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerReaders *readers);
 void ebpfMonServersFree(ebpfMonServers *servers);
 
-/* The packets of these network namespaces are read. */
-void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, unsigned count);
-int  ebpfMonServersIsCovered(const ebpfMonServers *servers, uint32_t netns);
+/* The packets of these network namespaces are read, since these times; monotonic ns, UINT64_MAX: not yet. */
+void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, const uint64_t *since, unsigned count);
+
+/* Since when; UINT64_MAX: they are not read. */
+uint64_t ebpfMonServersGetCovered(const ebpfMonServers *servers, uint32_t netns);
 
 /* The process that listens there, in namespace peer->netns; 0: none. Searches all processes. */
 pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer);

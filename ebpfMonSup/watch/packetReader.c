@@ -334,6 +334,15 @@ static void readOwnersElsewhere(ebpfMonPacketReader *r, const uint32_t *covered,
     free(list);
 }
 
+static void tellCovered(ebpfMonPacketReader *r, const uint32_t *netns, unsigned count)
+{
+    uint64_t since[EBPFMON_PACKET_SOURCES_MAX];
+
+    for (unsigned i = 0; i < count; i++)
+        since[i] = ebpfMonPacketSourcesGetSince(r->sources, netns[i]);
+    r->sink.covers(r->sink.arg, netns, since, count);
+}
+
 int ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
 {
     uint32_t netns[EBPFMON_PACKET_SOURCES_MAX];
@@ -347,12 +356,12 @@ int ebpfMonPacketReaderFollow(ebpfMonPacketReader *r, uint64_t now)
     if (count) {
         for (unsigned i = 0; i < count; i++)
             netns[i] = list[i].netns;
-        r->sink.covers(r->sink.arg, netns, count);
+        tellCovered(r, netns, count);
         isMore = ebpfMonPacketSourcesFollow(r->sources, list, count, now);
     }
     free(list);
     count = ebpfMonPacketSourcesList(r->sources, netns);
-    r->sink.covers(r->sink.arg, netns, count);
+    tellCovered(r, netns, count);
     readOwnersElsewhere(r, netns, count);
     return isMore;
 }

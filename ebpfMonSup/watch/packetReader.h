@@ -48,8 +48,9 @@ typedef struct ebpfMonPacketReader ebpfMonPacketReader;
 typedef struct {
     ebpfMonWireSink event;
     /* The packets of these namespaces (inodes) are read. Called before their packet sources are opened, because packets
-     * will show a put that is made meanwhile; and again with the namespaces whose sources could be opened. */
-    void (*covers)(void *arg, const uint32_t *netns, unsigned count);
+     * will show a put that is made meanwhile; and again with the namespaces whose sources could be opened. "since":
+     * monotonic ns for each; UINT64_MAX: it is not open yet. */
+    void (*covers)(void *arg, const uint32_t *netns, const uint64_t *since, unsigned count);
     ebpfMonConnectionOwnersSet setOwner; /* called for each connection that already exists in another namespace */
     /* Our program took "ns" from a server of this host that sent packets (saddr, sport, netns of "server"). */
     void (*took)(void *arg, const struct ebpfMonPeer *server, uint64_t ns);

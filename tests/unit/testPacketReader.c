@@ -41,6 +41,7 @@ static unsigned events[ebpfMonWireFlow + 1];
 static struct ebpfMonPeer lastPeer; /* of a search */
 static uint32_t covered[8], coveredBefore[8];
 static unsigned coveredCount, coversCalls;
+static uint64_t coveredSince; /* of the last one */
 static unsigned tookCount;
 static struct ebpfMonPeer tookFrom;
 static uint64_t tookNs;
@@ -52,11 +53,12 @@ static void onEvent(void *arg, const ebpfMonWireEvent *ev)
         lastPeer = ev->peer;
 }
 
-static void onCovers(void *arg, const uint32_t *netns, unsigned count)
+static void onCovers(void *arg, const uint32_t *netns, const uint64_t *since, unsigned count)
 {
     coversCalls++;
     memcpy(coveredBefore, covered, sizeof(covered));
     memcpy(covered, netns, count * sizeof(*netns));
+    coveredSince = since[count - 1];
     coveredCount = count;
 }
 
@@ -121,6 +123,7 @@ static ebpfMonPacketValues tick(void)
 static void testFollow(ebpfMonTargets *targets, ebpfMonTarget *t)
 {
     uint32_t own = ebpfMonProcNetns(getpid()), other = ebpfMonProcNetns(t->pid);
+    uint64_t now;
 
     testDiag("Namespaces of watched IOCs");
     testOk(tick().state == ebpfMonWireTrouble, "no namespace is open: this is trouble");
@@ -130,7 +133,9 @@ static void testFollow(ebpfMonTargets *targets, ebpfMonTarget *t)
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
     testOk(coveredCount == 1 && coversCalls == 4, "not the namespace of an IOC that the filter does not select");
     t->wantedLevel = ebpfMonLevelPuts;
+    now = ebpfMonClockMonotonic();
     ebpfMonPacketReaderFollow(reader, EBPFMON_SECOND_NS);
+    testOk(coveredSince > now && coveredSince < ebpfMonClockMonotonic(), "since it was opened");
     testOk(coveredCount == 2 && coveredBefore[1] == other && covered[1] == other && coversCalls == 6,
            "the namespace of an IOC, reported before and after it is opened");
     testOk(tick().state == ebpfMonWireOn, "packets are read");
@@ -246,7 +251,7 @@ MAIN(testPacketReader)
     ebpfMonTarget *t = calloc(1, sizeof(*t));
     int talk;
 
-    testPlan(23);
+    testPlan(24);
     if (skipWithoutNetwork(23) || skipWithoutSource(23))
         return testDone();
     ebpfMonPacketsClose(source);

@@ -225,13 +225,14 @@ static void testOff(ebpfMonServers *servers, ebpfMonTarget *b)
 static void testNamespaces(ebpfMonServers *servers, ebpfMonTarget *a)
 {
     uint32_t own = ebpfMonProcNetns(getpid()), covered[] = { own, own + 1 };
+    const uint64_t since[] = { 6 * SECOND, 7 * SECOND };
     struct ebpfMonPeer peer = makePeer(9300);
     const ebpfMonServer *s;
 
     testDiag("A server in another network namespace than the packets");
     process = 4712;
     processNetns = own + 2;
-    ebpfMonServersSetCovered(servers, covered, 2);
+    ebpfMonServersSetCovered(servers, covered, since, 2);
     peer.netns = own + 2;
     s = ebpfMonServersFind(servers, &peer, 100 * SECOND);
     testOk(s->pid == 4712 && !s->off && !s->isElsewhere && s->netns == own + 2, "its own namespace: they count");
@@ -243,8 +244,9 @@ static void testNamespaces(ebpfMonServers *servers, ebpfMonTarget *a)
     testOk(s->pid == 4712 && !s->off && !s->isElsewhere && s->netns == own + 2,
            "that of the monitor: they do, as long as none are read in that of the server");
     covered[1] = own + 2;
-    ebpfMonServersSetCovered(servers, covered, 2);
-    testOk(ebpfMonServersFind(servers, &peer, 101 * SECOND)->isElsewhere, "from then on they are copies");
+    ebpfMonServersSetCovered(servers, covered, since, 2);
+    s = ebpfMonServersFind(servers, &peer, 101 * SECOND);
+    testOk(s->isElsewhere && s->elsewhereSince == 7 * SECOND, "from then on they are copies");
     peer = makePeer(9301);
     peer.netns = own;
     process = a->pid;
