@@ -10,6 +10,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "host/procNetns.h"
 #include "model/audits.h"
 #include "put/gateways.h"
 #include "put/packetEvents.h"
@@ -54,9 +55,11 @@ static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
 
 static pid_t otherPid = OTHER_PID;
 
+static uint32_t netns; /* of the packets; 0: of the server, too. Else that is in another one */
+
 static pid_t findProcess(const struct ebpfMonPeer *peer)
 {
-    return peer->sport == htons(NOWHERE_PORT) ? 0 : otherPid;
+    return peer->netns || peer->sport == htons(NOWHERE_PORT) ? 0 : otherPid;
 }
 
 static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
@@ -90,6 +93,11 @@ static int readName(pid_t pid, char *buf, size_t size)
 {
     snprintf(buf, size, "%s", serverName);
     return 0;
+}
+
+static uint32_t readNetns(pid_t pid)
+{
+    return netns + 1;
 }
 
 static long queue;      /* bytes that the server has not read */
@@ -130,7 +138,7 @@ static void onPut(void *arg, const ebpfMonFinishedPut *finished)
 
 static const ebpfMonServerReaders readers = {
     .readSockets = readSockets, .accepts = accepts, .findProcess = findProcess, .readName = readName,
-    .readQueue = readQueue,
+    .readQueue = readQueue, .readNetns = readNetns,
 };
 static const ebpfMonPacketEventCalls calls = {
     .getFilter = getFilter, .countLost = countLost, .findClient = findClient,
@@ -176,6 +184,7 @@ static void addEvent(ebpfMonWireKind kind, unsigned port, uint64_t id, uint8_t v
         .dbrType = dbrType,
     };
 
+    ev.peer.netns = netns;
     ebpfMonPacketEventsAdd(events, &ev);
 }
 
@@ -533,12 +542,31 @@ static void testTranslated(void)
     servers = ebpfMonServersNew(targets, &readers);
 }
 
+/* Packets in our namespace of a server in another one, whose packets are read since a second, or soon. */
+static void testElsewhere(void)
+{
+    uint32_t there;
+
+    testDiag("A server in another network namespace");
+    netns = ebpfMonProcNetns(getpid());
+    there = netns + 1;
+    for (int isLater = 0; isLater < 2; isLater++) {
+        uint64_t since = ebpfMonClockMonotonic() + (isLater ? EBPFMON_SECOND_NS : -EBPFMON_SECOND_NS);
+
+        renew(1);
+        ebpfMonServersSetCovered(servers, &there, &since, 1);
+        addPut(OTHER_PORT, 1, 7);
+        testOk(publishAfter(60) == (unsigned)isLater, "%s", isLater ? "what came before was read here only" : "a copy");
+    }
+    netns = 0;
+}
+
 MAIN(testPacketEvents)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(65);
+    testPlan(67);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
@@ -561,6 +589,7 @@ MAIN(testPacketEvents)
     testEnd();
     testNames();
     testTranslated();
+    testElsewhere();
     ebpfMonPacketEventsFree(events);
     ebpfMonPacketEventsFree(NULL);
     ebpfMonGatewaysFree(gateways);
