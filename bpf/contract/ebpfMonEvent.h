@@ -203,8 +203,8 @@ static inline int ebpfMonFirstIsSame(const struct ebpfMonFirst *a, const struct 
 struct ebpfMonOwner {
     __u32 pid;   /* 0: the process is not known, or not on this host */
     __u32 uid;
-    __u32 start; /* of the process, in ticks since boot: who holds the connection may live longer than who opened it, and
-                  * then the pid may be another's; 0: not known */
+    __u32 start; /* of the process, in ticks since boot: who holds the connection may live longer than who opened it,
+                  * and then the pid may be another's; 0: not known */
     char  comm[EBPFMON_COMM_MAX];
 };
 

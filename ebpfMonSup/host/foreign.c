@@ -29,7 +29,7 @@
 #define SHARE_LEAK    20         /* … and then a twentieth of the time */
 #define CPU_NS        (EBPFMON_SECOND_NS * 2 / 5) /* CPU time that they may take … */
 #define CPU_LEAK      50         /* … and then 2 % of the time: with what is not charged, less than a twentieth */
-#define CPU_DEBT      (2 * CPU_NS) /* beyond that nothing new is looked at: a look at a large database may cost a second */
+#define CPU_DEBT      (2 * CPU_NS) /* beyond that nothing new is looked at: one look may cost a second */
 #define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for */
 #define ASIDE_NS      EBPFMON_SECOND_NS /* after the first time, doubled each time */
 #define ASIDE_STEPS   8          /* 1 s to 256 s */

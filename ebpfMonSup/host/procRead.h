@@ -28,8 +28,8 @@ ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
  * gone, or is a zombie. */
 uint64_t ebpfMonProcStart(pid_t pid);
 
-/* Nonzero: another process has this pid now than the one that started then (struct ebpfMonOwner). 0 if it is gone, or if
- * "start" is 0: not known. */
+/* Nonzero: another process has this pid now than the one that started then (struct ebpfMonOwner). 0 if it is gone, or
+ * if "start" is 0: not known. */
 int ebpfMonProcIsOther(pid_t pid, uint32_t start);
 
 /* A number that tells the programs apart which a process runs one after the other (exec): made from the addresses of

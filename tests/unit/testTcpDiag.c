@@ -143,8 +143,8 @@ static long readLinkLocal(void)
         (listening = listenAt(AF_INET6, (struct sockaddr *)&any, sizeof(any))) < 0)
         return -2;
     here.sin6_port = any.sin6_port;
-    if (connect(client, (struct sockaddr *)&here, sizeof(here)) || getsockname(client, (struct sockaddr *)&own, &size) ||
-        accept(listening, NULL, NULL) < 0 || write(client, data, sizeof(data)) != sizeof(data))
+    if (connect(client, (struct sockaddr *)&here, sizeof(here)) || accept(listening, NULL, NULL) < 0 ||
+        getsockname(client, (struct sockaddr *)&own, &size) || write(client, data, sizeof(data)) != sizeof(data))
         return -2;
     peer.port = own.sin6_port;
     peer.sport = here.sin6_port;
