@@ -71,12 +71,23 @@ static const uint8_t *getData(ebpfMonRing *ring, unsigned long at, size_t size)
     return ring->joined;
 }
 
+static unsigned long getEnd(const ebpfMonRing *ring)
+{
+    return ring->hasEnd ? ring->end : __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+}
+
+void ebpfMonRingSetEnd(ebpfMonRing *ring)
+{
+    ring->end = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+    ring->hasEnd = 1;
+}
+
 unsigned ebpfMonRingRead(ebpfMonRing *ring, ebpfMonRingFn event, void *arg, int *isWhole)
 {
-    unsigned long at = *ring->consumer, begin = at, before = __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+    unsigned long at = *ring->consumer, begin = at, before = getEnd(ring);
     unsigned n = 0;
 
-    while (at != __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE) && at - begin < ring->size) {
+    while (at != getEnd(ring) && at - begin < ring->size) {
         uint32_t header = readHeader(ring, at), size = header & ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
 
         if (header & BPF_RINGBUF_BUSY_BIT)
@@ -89,6 +100,7 @@ unsigned ebpfMonRingRead(ebpfMonRing *ring, ebpfMonRingFn event, void *arg, int 
         __atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
     }
     *isWhole = (long)(at - before) >= 0;
+    ring->hasEnd = 0;
     return n;
 }
 

@@ -25,6 +25,8 @@ typedef struct {
     size_t               longest;  /* bytes of the longest event, a multiple of 8 */
     int                  fd;       /* of the map; stays the caller's. Without a kernel: fd -1, mapped NULL */
     void                *mapped;
+    unsigned long        end;      /* of the next read, … */
+    int                  hasEnd;   /* … if this is nonzero */
 } ebpfMonRing;
 
 /* "data" is valid during the call only. */
@@ -35,6 +37,11 @@ typedef void (*ebpfMonRingFn)(void *arg, const void *data, size_t size);
  * so that no event is cut in two. But then the data count twice as memory of this process, so we map them once.) */
 int ebpfMonRingOpen(ebpfMonRing *ring, int fd, size_t size, size_t longest, volatile uint32_t *sleeps);
 void ebpfMonRingClose(ebpfMonRing *ring); /* a ring that is not open does no harm */
+
+/* The next read goes not beyond the events that are there now. Of two rings, for which this is called one after the other,
+ * and which are read then in the other order: an event of the ring that is read first, which was written before one of
+ * the other, is read before it. */
+void ebpfMonRingSetEnd(ebpfMonRing *ring);
 
 /* Calls "event" for each event that has come, for as many bytes as the ring has at most. Returns the number of events.
  * *isWhole gets nonzero if all events were read that came before the call. It can be 0, because a program may still

@@ -348,7 +348,7 @@ class Attack:
 
     def __init__(self, net, host, client, server, monitor):
         self.client, client = client.socket, client.address
-        self.monitor = monitor
+        self.refused = lambda: losses(monitor, "packets of no connection" if host else "own address from outside")
         self.forged = Session(net.bridge + "abc"[host], place(server), place(client), bytes.fromhex("020000000077"))
         self.replay = Replay(net.bridge, place(server)[1])
 
@@ -383,29 +383,25 @@ class Attack:
         self.forged.send(0, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR) + rawca.message(rawca.USER, b"root\0") +
                          3 * rawca.write(SID, rawca.DOUBLE, [666.0]))
 
-    def circuits(self):
-        return self.monitor.get("PACKET_CIRCUIT_CNT")
-
     def twice(self):
         """Ends it, and makes it again with the same first numbers. What its server has got there has other values now, and is refused."""
         self.begin()
         acked, received = struct.unpack_from("QQ", self.client.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 136), 120)  # linux/tcp.h
         firsts = [(self.forged.next[0] - acked) % (1 << 32), (self.forged.next[1] - received - 1) % (1 << 32)]
-        count = self.circuits()
+        before = self.refused()
         self.forged.close()
-        until(lambda: self.circuits() < count, 10, "it has ended")
 
         def begin():
             self.forged.next = list(firsts)
             self.forged.open()
-            for end in 1, 0:
-                self.forged.send(end, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR))
-            return self.circuits() >= count
+            self.forged.send(1, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR))
+            self.forged.send(0, ACK | PSH, rawca.message(rawca.VERSION, count=rawca.MINOR) +
+                             b"".join(rawca.write(SID, rawca.DOUBLE, [666.0], notify=True, ioid=i) for i in range(3)))
+            for i in range(3):
+                self.forged.send(1, ACK | PSH, rawca.message(rawca.WRITE_NOTIFY, dtype=rawca.DOUBLE, count=1, cid=376, extra=i))
+            return self.refused() > before
 
-        until(begin, 10, "it has begun again: what comes within a second after the end is a copy")
-        self.forged.send(0, ACK | PSH, b"".join(rawca.write(SID, rawca.DOUBLE, [666.0], notify=True, ioid=i) for i in range(3)))
-        for i in range(3):
-            self.forged.send(1, ACK | PSH, rawca.message(rawca.WRITE_NOTIFY, dtype=rawca.DOUBLE, count=1, cid=376, extra=i))
+        until(begin, 10, "the puts are refused: what comes within a second after the end is a copy")
 
     def far(self):
         """Numbers far away, which the other end acknowledges."""

@@ -86,6 +86,11 @@ static void testReading(void)
     commit(first);
     testOk(readAll(&isWhole) == 2 && isWhole && sizes[0] == 16 && sizes[1] == 32,
            "… when it is done, both events are read in order");
+    commit(reserve(16));
+    ebpfMonRingSetEnd(&ring);
+    commit(reserve(32));
+    testOk(readAll(&isWhole) == 1 && isWhole && sizes[0] == 16, "up to where it ended before, if that is wanted");
+    testOk1(readAll(&isWhole) == 1 && isWhole && sizes[0] == 32);
 }
 
 static void testTheEnd(void)
@@ -161,7 +166,7 @@ static void testSleep(void)
 
 MAIN(testRing)
 {
-    testPlan(17);
+    testPlan(19);
     testReading();
     testTheEnd();
     testFlood();
