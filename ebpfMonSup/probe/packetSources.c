@@ -287,8 +287,8 @@ void ebpfMonPacketSourcesRead(ebpfMonPacketSources *s, ebpfMonPacketsLook *look)
 {
     *look = (ebpfMonPacketsLook){ .isWhole = 1 };
     ebpfMonRingsClear(s->rings);
-    /* A packet that is forwarded is seen in our own namespace, the first one, before it is in another one: where a client
-     * has connected is known before its put to the server is read. */
+    /* A packet that is forwarded is seen in our own namespace, the first one, before it is in another one: where a
+     * client has connected is known before its put to the server is read. */
     for (unsigned i = s->count; i-- > 0;)
         ebpfMonRingSetEnd(ebpfMonPacketsGetRing(s->source[i].packets));
     for (unsigned i = 0; i < s->count; i++) {

@@ -38,9 +38,9 @@ typedef void (*ebpfMonRingFn)(void *arg, const void *data, size_t size);
 int ebpfMonRingOpen(ebpfMonRing *ring, int fd, size_t size, size_t longest, volatile uint32_t *sleeps);
 void ebpfMonRingClose(ebpfMonRing *ring); /* a ring that is not open does no harm */
 
-/* The next read goes not beyond the events that are there now. Of two rings, for which this is called one after the other,
- * and which are read then in the other order: an event of the ring that is read first, which was written before one of
- * the other, is read before it. */
+/* The next read goes not beyond the events that are there now. Of two rings, for which this is called one after the
+ * other, and which are read then in the other order: an event of the ring that is read first, which was written before
+ * one of the other, is read before it. */
 void ebpfMonRingSetEnd(ebpfMonRing *ring);
 
 /* Calls "event" for each event that has come, for as many bytes as the ring has at most. Returns the number of events.
