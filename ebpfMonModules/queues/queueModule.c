@@ -45,8 +45,8 @@ static const void *getName(const struct ebpfMonPublished *published, unsigned in
 /* In the order of ebpfMonQueues.substitutions. */
 static ebpfMonPv pvs[] = {
     {"QUEUE_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(queues)},
-    {"QUEUE_HALF_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(half)},
-    {"QUEUE_FULL_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(full)},
+    {"QUEUE_HALF_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(half), .cause = 1 + VALUE(state), .light = 1},
+    {"QUEUE_FULL_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(full), .cause = 1 + VALUE(state), .light = 2},
     {"QUEUE_OVERFLOW_CNT", 0, getValues, ebpfMonCellCount, VALUE(overflows)},
     {"QUEUE_FILL_MAX", 0, getValues, ebpfMonCellDouble, VALUE(fill)},
     {"QUEUE_COST", 0, getValues, ebpfMonCellDouble, VALUE(cost)},
@@ -61,7 +61,8 @@ static ebpfMonPv pvs[] = {
     {"QUEUE_FILLERS", 0, getRow, ebpfMonCellText, ROW(fillers)},
     {"CA_LINK_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(links)},
     {"CA_LINK_UNCONNECTED_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(unconnected)},
-    {"UNCONNECTED_FAULT_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(faults)},
+    {"UNCONNECTED_FAULT_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(faults), .cause = 1 + LOST(state),
+     .light = 1},
     {"UNCONNECTED_COST", 0, getUnconnected, ebpfMonCellDouble, LOST(cost)},
     {"UNCONNECTED_MSG", 0, getUnconnected, ebpfMonCellText, LOST(state)},
     {"UNCONNECTED_PVS", 0, getName, ebpfMonCellText, NAME(pv)},

@@ -40,7 +40,8 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 /* In the order of ebpfMonSubscriptions.substitutions. */
 static ebpfMonPv pvs[] = {
     {"SUBSCRIPTION_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(subscriptions)},
-    {"SUBSCRIPTION_STALLED_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(stalled)},
+    {"SUBSCRIPTION_STALLED_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(stalled), .cause = 1 + VALUE(stalledCause),
+     .light = 1},
     {"SUBSCRIPTION_SILENCE_MAX", 0, getValues, ebpfMonCellDouble, VALUE(silence)},
     {"SUBSCRIPTION_MERGE_RATE", 0, getValues, ebpfMonCellDouble, VALUE(mergedRate)},
     {"SUBSCRIPTION_COST", 0, getValues, ebpfMonCellDouble, VALUE(cost)},

@@ -341,6 +341,8 @@ static void sumClient(ebpfMonSubscriptions *d, const char *server, ebpfMonFlowCl
     ebpfMonSubscriptionValues *v = &d->values;
     double since = (double)(now - c->since) / 1e9;
     ebpfMonSubscriptionSum *sum;
+    const char *end;
+    char flow[64];
     int isIoc = 0;
 
     for (unsigned i = 0; c->pid && i < d->iocs; i++)
@@ -351,8 +353,13 @@ static void sumClient(ebpfMonSubscriptions *d, const char *server, ebpfMonFlowCl
     sum->stalled += ebpfMonFlowIsStalled(c) != 0;
     sum->unsent += (double)c->inBuffer + (c->hasTcp ? c->tcp.notSent : 0);
     v->stalled += ebpfMonFlowIsStalled(c) != 0;
-    if (ebpfMonFlowIsStalled(c) && since > v->silence)
-        v->silence = floor(since);
+    if (!ebpfMonFlowIsStalled(c) || (v->stalledCause[0] && since <= v->silence))
+        return;
+    v->silence = floor(since);
+    ebpfMonFlowText(c, flow, sizeof(flow));
+    end = strstr(flow, " since"); /* with its time it would be a new alarm each second */
+    snprintf(v->stalledCause, sizeof(v->stalledCause), "%.*s: %.100s of %.60s", (int)(end ? end - flow : 0), flow,
+             c->name, server);
 }
 
 /* Subscriptions of QSRV; those whose monitors packets have shown have rows of their own. */

@@ -56,7 +56,8 @@ typedef struct {
 typedef struct {
     unsigned iocs, clients, subscriptions;
     unsigned stalled;       /* clients that take nothing though something waits for them */
-    double   silence;       /* s: for how long at most */
+    double   silence;       /* s: for how long at most … */
+    char     stalledCause[240]; /* … and who that is; "" */
     double   mergedRate;    /* updates merged per second, of all */
     double   cost;          /* percent of one core */
     char     state[200];

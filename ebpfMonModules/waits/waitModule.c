@@ -28,8 +28,9 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 
 /* In the order of ebpfMonWaits.substitutions. */
 static ebpfMonPv pvs[] = {
-    {"PUT_WAIT_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(puts), .cause = 1 + VALUE(putCause)},
-    {"DEADLOCK_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(deadlocks), .cause = 1 + VALUE(deadlockCause)},
+    {"PUT_WAIT_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(puts), .cause = 1 + VALUE(putCause), .light = 1},
+    {"DEADLOCK_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(deadlocks), .cause = 1 + VALUE(deadlockCause),
+     .light = 2},
     {"ACTIVE_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(actives)},
     {"PUT_WAIT_MAX", 0, getValues, ebpfMonCellDouble, VALUE(putMax)},
     {"ACTIVE_MAX", 0, getValues, ebpfMonCellDouble, VALUE(activeMax)},

@@ -21,6 +21,22 @@ static struct {
     char     line[LINES][EBPFMON_MODULE_EVENT + 1];
 } events = { .lock = EBPFMON_LAZY_MUTEX };
 
+int ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light, char *text, size_t size)
+{
+    for (unsigned i = 0; i < count; i++)
+        for (unsigned k = 0; k < module[i]->pvCount; k++) {
+            const ebpfMonPv *pv = &module[i]->pvs[k];
+            const char *row = pv->light == light && pv->cell == ebpfMonCellUnsigned ? pv->row(published, 0) : NULL;
+            unsigned value;
+
+            if (!row || (memcpy(&value, row + pv->offset, sizeof(value)), !value))
+                continue;
+            snprintf(text, size, "%s", pv->cause ? row + pv->cause - 1 : pv->name);
+            return 1;
+        }
+    return 0;
+}
+
 const ebpfMonPv *ebpfMonModulesFindPv(const char *name)
 {
     for (unsigned i = 0; i < count; i++)

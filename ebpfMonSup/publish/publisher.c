@@ -184,7 +184,7 @@ static int findTrouble(const ebpfMonPublished *p, char *text, size_t size)
     else if (h->isFarLate)
         snprintf(text, size, "%s", h->lateText);
     else
-        return 0;
+        return ebpfMonModulesFindLight(p, ebpfMonHostTrouble, text, size);
     return 1;
 }
 
@@ -205,7 +205,7 @@ static int findWarning(const ebpfMonPublished *p, char *text, size_t size)
     else if (p->audit.count)
         ebpfMonTextCopy(text, size, p->audit.text);
     else
-        return 0;
+        return ebpfMonModulesFindLight(p, ebpfMonHostWarning, text, size);
     return 1;
 }
 

@@ -68,11 +68,14 @@ def test_burst_into_a_small_queue(new_ioc, tmp_path, monitor):
     assert severity(monitor, "QUEUE_FULL_CNT") == MAJOR
     assert re.search(rf"IOC {ioc.name}: queue cbLow overflowed, [1-9]\d* times since the IOC started; entries: {prefix}P\d+ \d+, ",
                      monitor.text("QUEUE_MSG")), monitor.text("QUEUE_MSG")
+    until(lambda: monitor.get("HOST_STATUS") == 2 and "queue cbLow overflowed" in monitor.text("HOST_STATUS_MSG"), 5, lambda: monitor.text("HOST_STATUS_MSG"))
+    assert monitor.get("QUEUE_FULL_CNT.AMSG").startswith(f"IOC {ioc.name}: queue cbLow")
     row = wait_equal(monitor, ioc)["cbLow"]
     assert row["OVERFLOW_CNTS"] >= 1 and row["HIGHS"] == 10 and prefix in row["FILLERS"]
     until(lambda: f"IOC {ioc.name}: queue cbLow overflowed" in monitor.lines("IOC_EVENTS"), 10, "event")
     monitor.wait("QUEUE_FULL_CNT", lambda n: n == 0, 30)
     assert severity(monitor, "QUEUE_FULL_CNT") == FINE
+    until(lambda: monitor.get("HOST_STATUS") == 0, 20, lambda: monitor.text("HOST_STATUS_MSG"))
     assert monitor.get("QUEUE_OVERFLOW_CNT") - before == wait_equal(monitor, ioc)["cbLow"]["OVERFLOW_CNTS"] >= 1, "it stays"
 
 

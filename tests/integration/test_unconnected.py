@@ -83,8 +83,10 @@ def test_name_server_that_refuses(new_ioc, monitor):
                  rf"name server 127.0.0.1:{port} refuses: nobody listens there")
         assert monitor.get("UNCONNECTED_FAULT_CNT") >= 1 and ca.get(f"{monitor.prefix}UNCONNECTED_FAULT_CNT.SEVR") == 1
         assert monitor.text("UNCONNECTED_MSG").startswith("UNC:2:GONE of IOC")
+        until(lambda: monitor.get("HOST_STATUS") == 1 and monitor.text("HOST_STATUS_MSG") == monitor.text("UNCONNECTED_MSG"), 10, lambda: monitor.text("HOST_STATUS_MSG"))
         ioc.discard()
     wait_gone(monitor, "UNC:2:GONE")
+    until(lambda: "UNC:2:GONE" not in monitor.text("HOST_STATUS_MSG"), 10, lambda: monitor.text("HOST_STATUS_MSG"))
 
 
 def test_server_that_stands_still(new_ioc, monitor):
@@ -115,8 +117,8 @@ def test_server_with_all_its_files_open(new_ioc, monitor):
     wait_gone(monitor, "UNC:9:FULL")
 
 
-def answer_searches(server, name, port, ended):
-    """Answers each search for this name: it is at this TCP port."""
+def answer_searches(server, name, ports, ended):
+    """Answers each search for this name: it is at these TCP ports."""
     server.settimeout(0.1)
     while not ended.is_set():
         try:
@@ -126,8 +128,9 @@ def answer_searches(server, name, port, ended):
         while len(data) >= 16:
             command, size, _, _, cid, _ = struct.unpack(">HHHHII", data[:16])
             if command == rawca.SEARCH and as_text(data[16:16 + size]) == name:
-                server.sendto(rawca.message(0, b"", 0, 13) + rawca.message(rawca.SEARCH, struct.pack(">HHI", 13, 0, 0), port, 0,
-                                                                           0xffffffff, cid), client)
+                for port in ports:
+                    server.sendto(rawca.message(0, b"", 0, 13) + rawca.message(rawca.SEARCH, struct.pack(">HHI", 13, 0, 0), port, 0,
+                                                                               0xffffffff, cid), client)
             data = data[16 + size:]
 
 
@@ -135,25 +138,35 @@ def as_text(payload):
     return payload.split(b"\0")[0].decode()
 
 
-def test_answer_of_a_server_whose_port_refuses(new_ioc, monitor):
-    """It answers searches by UDP and names a TCP port at which nobody listens. The monitor reads packets of ports that it
-    knows, so it has the port of an IOC, at another address."""
+@pytest.mark.parametrize("kind", ["refuses", "is full", "two servers"])
+def test_answers_that_lead_to_no_connection(new_ioc, monitor, kind):
+    """They name a TCP port at which nobody listens, or where the kernel has no room for one more connection, or two ports. The monitor
+    reads packets of ports that it knows, so they come from the port of an IOC, at another address."""
     known, ended = new_ioc(db.READY).start(), threading.Event()
     monitor.wait_ioc(known)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, socket.socket() as bound:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server, socket.socket() as bound, socket.socket() as other:
         server.bind(("127.0.0.2", known.port))
-        bound.bind(("127.0.0.2", 0))
-        refuses = bound.getsockname()[1]
-        thread = threading.Thread(target=answer_searches, args=(server, "UNC:4:ALIVE", refuses, ended))
+        for s in bound, other:
+            s.bind(("127.0.0.2", 0))
+        port, second = (s.getsockname()[1] for s in (bound, other))
+        clients = []
+        if kind == "is full":
+            bound.listen(0)
+            clients = [socket.create_connection(("127.0.0.2", port))]
+        thread = threading.Thread(target=answer_searches, args=(server, "UNC:4:ALIVE", [port, second] if kind == "two servers" else [port], ended))
         thread.start()
         try:
             ioc = new_ioc(linked("UNC:4:ALIVE"), environ={"EPICS_CA_ADDR_LIST": f"127.0.0.2:{known.port}"}).start()
             monitor.wait_ioc(ioc)
             wait_row(monitor, "UNC:4:ALIVE", rf"IOC {ioc.name}, link {ioc.prefix}A.INP",
-                     rf"answered by 127.0.0.2:{refuses}, whose TCP port refuses: nobody listens there")
+                     {"refuses": rf"answered by 127.0.0.2:{port}, whose TCP port refuses: nobody listens there",
+                      "is full": rf"answered by 127.0.0.2:{port}, whose TCP port does not answer",
+                      "two servers": rf"answered by two servers, 127.0.0.2:({port} and 127.0.0.2:{second}|{second} and 127.0.0.2:{port})"}[kind])
         finally:
             ended.set()
             thread.join()
+            for client in clients:
+                client.close()
 
 
 def test_two_servers_of_one_udp_port(new_ioc, monitor):
