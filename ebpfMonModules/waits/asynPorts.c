@@ -96,10 +96,48 @@ const ebpfMonAsynRequest *ebpfMonAsynPortsFindThread(const ebpfMonAsynPorts *a, 
     return NULL;
 }
 
+/* The port of an asynUser to which one of these words points; -1: none does. */
+static int findUserPort(const ebpfMonAsynPorts *a, ebpfMonMem *mem, const uint64_t word[PVT_WORDS])
+{
+    for (unsigned k = 0; k < PVT_WORDS; k++) {
+        uint64_t port = word[k] && word[k] % 8 == 0 ? ebpfMonMemPtr(mem, word[k] - userPublic + userPort * 8) : 0;
+
+        for (unsigned i = 0; port && i < a->ports; i++)
+            if (a->port[i].at == port)
+                return (int)i;
+    }
+    return -1;
+}
+
+static int isPartOf(uint64_t at, uint64_t object)
+{
+    return at >= object && at - object <= PART_MAX;
+}
+
+/* The port of an object to which one of these words points, and that points back: the AsynDriverInterface of
+ * StreamDevice (businterface, client). -1: there is none. */
+static int findInterfacePort(const ebpfMonAsynPorts *a, ebpfMonMem *mem, const uint64_t word[PVT_WORDS], uint64_t dpvt)
+{
+    uint64_t inner[PVT_WORDS];
+
+    for (unsigned k = 0; k < PVT_WORDS; k++) {
+        int isBack = 0, port;
+
+        if (!word[k] || word[k] % 8 || ebpfMonMemRead(mem, word[k], inner, sizeof(inner)))
+            continue;
+        for (unsigned i = 0; i < PVT_WORDS; i++)
+            isBack |= isPartOf(inner[i], dpvt);
+        if (isBack && (port = findUserPort(a, mem, inner)) >= 0)
+            return port;
+    }
+    return -1;
+}
+
 int ebpfMonAsynPortsFindRecord(const ebpfMonAsynPorts *a, ebpfMonMem *mem, uint64_t record, uint64_t dpvt,
                                int *isQueued)
 {
     uint64_t word[PVT_WORDS];
+    int port;
 
     *isQueued = 1;
     for (size_t i = 0; dpvt && i < a->requests; i++) { /* the three ways of device/deviceRows.c */
@@ -110,18 +148,12 @@ int ebpfMonAsynPortsFindRecord(const ebpfMonAsynPorts *a, ebpfMonMem *mem, uint6
         if (ebpfMonMemRead(mem, r->pvt, word, sizeof(word)))
             continue;
         for (unsigned k = 0; k < PVT_WORDS; k++)
-            if ((!k && word[k] == record) || (word[k] >= dpvt && word[k] - dpvt <= PART_MAX))
+            if ((!k && word[k] == record) || isPartOf(word[k], dpvt))
                 return (int)r->port;
     }
     *isQueued = 0;
     if (!dpvt || ebpfMonMemRead(mem, dpvt, word, sizeof(word)))
         return -1;
-    for (unsigned k = 0; k < PVT_WORDS; k++) { /* device support of asyn keeps its asynUser there */
-        uint64_t port = word[k] && word[k] % 8 == 0 ? ebpfMonMemPtr(mem, word[k] - userPublic + userPort * 8) : 0;
-
-        for (unsigned i = 0; port && i < a->ports; i++)
-            if (a->port[i].at == port)
-                return (int)i;
-    }
-    return -1;
+    port = findUserPort(a, mem, word); /* device support of asyn keeps its asynUser there */
+    return port >= 0 ? port : findInterfacePort(a, mem, word, dpvt);
 }

@@ -460,6 +460,8 @@ static void readWhat(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r)
         if (readField(ioc, r->record, "OUT", text, sizeof(text))[0])
             ebpfMonTextAdd(r->what, sizeof(r->what), ", OUT %.60s", text);
     }
+    if (readField(ioc, r->record, "DMOV", text, sizeof(text))[0]) /* a motor that moves is not active */
+        ebpfMonTextAdd(r->what, sizeof(r->what), ", DMOV %.20s", text);
     if (strcmp(readField(ioc, r->record, "ODLY", text, sizeof(text)), "0") != 0 && text[0])
         ebpfMonTextAdd(r->what, sizeof(r->what), ", ODLY %.20s", text);
 }

@@ -188,6 +188,30 @@ def database(types, records, clients=True, old=False):
     return bytes(m.data)
 
 
+def asyn(ports, queued):
+    """The memory of an IOC with asyn: pasynBase, ports, and in each so many requests: of device support, and of queueLockPort."""
+    m = Memory()
+    base = m.add(bytes(8))
+    head = m.add(bytes(8))
+    m.set(base, struct.pack("<Q", head))
+    at = [m.add(bytes(512)) for _ in range(ports)]
+    m.set(head, struct.pack("<Q", at[0] if at else 0))
+    for i, port in enumerate(at):
+        m.set(port, struct.pack("<5Q", at[i + 1] if i + 1 < ports else 0, 0, m.text(f"L{i}"), 0, m.add(bytes(48))))
+        request = [m.add(bytes(136)) for _ in range(queued)]
+        for k, r in enumerate(request):
+            event, record = m.add(bytes(88)), m.add(bytes(64))
+            pvt = m.add(struct.pack("<Q", event) if k % 2 else struct.pack("<QQQ", record, 0, r + 104))
+            m.set(r, struct.pack("<QQ", request[k + 1] if k + 1 < queued else 0, 0))
+            m.set(r + 48, struct.pack("<d", k % 2))
+            m.set(r + 72, struct.pack("<Q", port))
+            m.set(r + 100, struct.pack("<i", 1))
+            m.set(r + 128, struct.pack("<Q", pvt))
+            m.add(struct.pack("<QQQ", event + 40, record, pvt))  # words for which the fuzzer looks
+        m.set(port + 200, struct.pack("<Q", request[0] if request else 0))
+    return bytes(m.data)
+
+
 # --- events
 
 def event(kind, fields, how=0x70, tid=77):
@@ -382,6 +406,7 @@ write("fuzzCatalogue", {
     "one": database(1, 1), "two": database(2, 1, False), "three": database(1, 2), "none": database(2, 0, False),
     "old": database(1, 2, old=True),
 })
+write("fuzzAsynPorts", {"one": asyn(1, 2), "two": asyn(2, 3), "none": asyn(0, 0), "idle": asyn(3, 0)})
 # A chain of 1,999 records. Its last record has links to 1,500 records, each of which has a second source. So a stretch
 # is searched for long, and not found.
 joins = b"".join(struct.pack(">HHHBbB", at, at + 1, 998, 1, 1, 0) for at in (0, 999))

@@ -73,6 +73,7 @@ def test_put_that_waits(new_ioc, new_monitor, tmp_path):
     assert f"waits for {drive} (calcout, ODLY 1000, active for at least" in line and "MOT" not in line and client.address not in line
     until(lambda: monitor.get("PUT_WAIT_CNT") == 1 and monitor.get("PUT_WAIT_CNT.SEVR") == 1, 30, "the alarm")
     assert ca.get(monitor.prefix + "PUT_WAIT_CNT.AMSG").startswith(f"{pv} waits for {drive}"[:34])
+    until(lambda: monitor.get("HOST_STATUS") == 1 and monitor.text("HOST_STATUS_MSG") == f"{pv} waits for {drive}", 10, lambda: monitor.text("HOST_STATUS_MSG"))
     assert monitor.get("PUT_WAIT_MAX") >= 5 and not row(monitor, ioc.prefix + "PLAIN")
     until(lambda: any(f"put to {pv} by waiting@test" in e and drive in e for e in monitor.lines("IOC_EVENTS").splitlines()), 30, "the event")
     def logged():
@@ -90,6 +91,7 @@ def test_put_that_waits(new_ioc, new_monitor, tmp_path):
     client.close()
     until(lambda: not row(monitor, pv) and monitor.get("PUT_WAIT_CNT") == 0 and monitor.get("PUT_WAIT_CNT.SEVR") == 0, 30,
           lambda: str(rows(monitor)))
+    until(lambda: monitor.get("HOST_STATUS") == 0, 10, lambda: monitor.text("HOST_STATUS_MSG"))
     assert row(monitor, drive)["KINDS"] == "active" and monitor.get("ACTIVE_CNT") == 1
     other.close()
 
@@ -287,22 +289,25 @@ def test_file_that_does_not_come(hanging, tmp_path):
 @pytest.mark.skipif(not (paths.STREAM_IOC.exists() and paths.ASYN.exists()), reason="no asyn: tests.md says where")
 def test_ports_of_asyn(new_ioc, new_monitor, tmp_path):
     """Two records have their lock sets and wait for two ports, whose threads wait for these lock sets. A third record waits for a port that
-    waits for its device: no deadlock. So do two active records, one served and one in the queue."""
+    waits for its device: no deadlock. So do active records, one served and one in the queue; of asyn, and of StreamDevice."""
     device = Device({"MUTE?": (0, None)})
     prefix = f"T{os.getpid()}:ports:"
 
+    (tmp_path / "mute.proto").write_text('Terminator = CR LF;\nLockTimeout = 1000000; ReplyTimeout = 1000000;\nask { out "MUTE?"; in "%s"; }\n')
     (tmp_path / "ports.db").write_text(db.READY + "".join(routine(f"WAIT{n}", "waitForPort", FTA="CHAR", NOA=40, FTB="CHAR", NOB=40) for n in range(3)) +
-                                       "".join(db.record("stringin", n, DTYP="asynOctetCmdResponse", INP="@asyn(L2,0,1000)MUTE?") for n in ("SERVED", "QUEUED")))
-    (tmp_path / "st.cmd").write_text("\n".join([f'dbLoadDatabase "{paths.STREAM}/dbd/streamApp.dbd"', "streamApp_registerRecordDeviceDriver",
-        *(f"drvAsynIPPortConfigure L{n} 127.0.0.1:{device.port}\nasynSetQueueLockPortTimeout L{n} 0" for n in range(3)),
+                                       "".join(db.record("stringin", n, DTYP="asynOctetCmdResponse", INP="@asyn(L2,0,1000)MUTE?") for n in ("SERVED", "QUEUED")) +
+                                       "".join(db.record("stringin", n, DTYP="stream", INP="@mute.proto ask L3") for n in ("STREAM1", "STREAM2")))
+    (tmp_path / "st.cmd").write_text("\n".join([f'dbLoadDatabase "{paths.STREAM}/dbd/streamApp.dbd"', "streamApp_registerRecordDeviceDriver", f'epicsEnvSet STREAM_PROTOCOL_PATH "{tmp_path}"',
+        *(f"drvAsynIPPortConfigure L{n} 127.0.0.1:{device.port}\nasynSetQueueLockPortTimeout L{n} 0" for n in range(4)),
         f'dbLoadRecords "{tmp_path}/ports.db" "P={prefix}"', "iocInit", ""]))
     ioc = new_ioc(kind="streamIoc", prefix=prefix, files=[tmp_path / "st.cmd"], environ=preload_asyn(tmp_path)).start()
     monitor = new_monitor(before=HANGS).start()
     monitor.wait_ioc(ioc)
     monitor.set_filter(LEVEL="chains")
-    for name in "SERVED", "QUEUED":
+    active = {"SERVED": ("", "L2"), "QUEUED": ("waits for ", "L2"), "STREAM1": ("", "L3"), "STREAM2": ("waits for ", "L3")}
+    for name in active:
         ioc.put(f"{name}.PROC", 1, wait=False)
-    until(lambda: ioc.get("SERVED.PACT") == ioc.get("QUEUED.PACT") == 1, 30, "the records")
+    until(lambda: all(ioc.get(f"{name}.PACT") == 1 for name in active), 30, "the records")
     for n, fields in enumerate((("L0", "L1"), ("L1", "L0"), ("L2", ""))):
         for field, port in zip("AB", fields):
             ioc.put(f"WAIT{n}.{field}", [*port.encode(), 0])
@@ -312,8 +317,8 @@ def test_ports_of_asyn(new_ioc, new_monitor, tmp_path):
         assert f"{who} waits for port {port}, which {port} has" in line and f"{port} waits for the lock set of {prefix}{lock}" in line, line
     end = f"L2 waits in poll for 127.0.0.1:{device.port}"
     cause(monitor, f"scan-2 waits for port L2, which L2 has; {end}")
-    for name, how in ("SERVED", "; port L2, which L2 has: "), ("QUEUED", "; waits for port L2, which L2 has: "):
-        until(lambda: [t for t in text(monitor, f"active {prefix}{name} ") if how + end in t], 30, lambda: monitor.lines("WAITS_TEXT"))
+    for name, (how, port) in active.items():
+        until(lambda: [t for t in text(monitor, f"active {prefix}{name} ") if f"; {how}port {port}, which {port} has: {end.replace('L2', port)}" in t], 30, lambda: monitor.lines("WAITS_TEXT"))
     assert monitor.get("DEADLOCK_CNT") == 1
     device.close()
 
