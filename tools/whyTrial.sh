@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Prepares faults with real IOCs and clients, asks ebpfMonWhy, and compares its first line with the cause. Each fault has
 # a neighbour that is not ill. Writes tests/results/why.json and the table of documentation/develop/tried.md if all were
-# tried. Some seven minutes. Run make first; as root.
+# tried. Some twelve minutes. Run make first; as root.
 #
 #   tools/whyTrial.sh [FAULT...]    only faults whose name has one of these words
-#   tools/whyTrial.sh -d MINUTES    instead: IOCs that wait a lot and are stopped now and then, and no deadlock is told of
+#   tools/whyTrial.sh -d MINUTES    instead: IOCs that wait a lot, and one with the load of a site, are stopped now and
+#                                   then; no deadlock is told of, and no hang stays
 set -eu
-case ${1-} in -d) ;; -*) sed -n '3,8s/^# \{0,1\}//p' "$0"; exit 2;; esac
+case ${1-} in -d) ;; -*) sed -n '3,9s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 EPICS_BASE=$("$top/tools/epicsBase.sh")
 export EPICS_BASE

@@ -570,6 +570,7 @@ static void noteServerSocket(ebpfMonFlowClient *c, const ebpfMonTcpBytes *bytes,
         c->sentAt = bytes->inFlight ? now : now - bytes->sentAgo * 1000000ull;
     c->tcp = *bytes;
     c->seenAt = now;
+    c->fullAt = !bytes->notSent ? 0 : c->fullAt ? c->fullAt : now;
 }
 
 static void noteClientSocket(ebpfMonFlowClient *c, const ebpfMonTcpBytes *bytes, uint64_t now)
@@ -651,7 +652,10 @@ void ebpfMonFlowJudge(uint64_t stoppedAt, ebpfMonFlowClient *c, uint64_t now)
     if (c->isPaused) {
         c->flow = ebpfMonFlowPaused;
         c->since = c->pausedAt;
-    } else if (c->waits && now - movedAt >= STALL_NS) {
+    } else if (c->waits && c->hasTcp && c->fullAt && now - laterOf(c->fullAt, c->waitsAt) >= STALL_NS) {
+        c->flow = ebpfMonFlowSlow;
+        c->since = laterOf(c->fullAt, c->waitsAt);
+    } else if (c->waits && (!c->hasTcp || !c->fullAt) && now - movedAt >= STALL_NS) {
         c->flow = ebpfMonFlowIocWaits;
         c->since = movedAt;
     }
@@ -671,12 +675,15 @@ int ebpfMonFlowIsStalled(const ebpfMonFlowClient *c)
 void ebpfMonFlowText(const ebpfMonFlowClient *c, char *text, size_t size)
 {
     static const char *const words[] = {
-        "ok", "client asked for a pause", "waits in the IOC", "client takes no updates", "network does not take bytes",
-        "client does not read", "IOC stands still"
+        "ok", "client asked for a pause", "waits in the IOC", "client reads too slowly", "client takes no updates",
+        "network does not take bytes", "client does not read", "IOC stands still"
     };
 
     if (c->flow == ebpfMonFlowFine)
         snprintf(text, size, "%s", c->isPva && !c->hasTcp ? "not known: its socket is not seen" : words[0]);
+    else if (c->flow == ebpfMonFlowSlow && !c->hasPeer)
+        snprintf(text, size, "client or network is too slow since %.0f s",
+                 (double)(ebpfMonClockMonotonic() - c->since) / 1e9);
     else
         snprintf(text, size, "%s since %.0f s", words[c->flow], (double)(ebpfMonClockMonotonic() - c->since) / 1e9);
 }

@@ -15,6 +15,7 @@ typedef enum {
     ebpfMonFlowFine,
     ebpfMonFlowPaused,      /* the client has asked for a pause */
     ebpfMonFlowIocWaits,    /* updates wait in the IOC, and nothing behind them is in the way */
+    ebpfMonFlowSlow,        /* the client, or the network, takes bytes, and more slowly than they come */
     ebpfMonFlowClosed,      /* pvAccess: it takes no more updates of this monitor for now */
     ebpfMonFlowNetwork,     /* what was sent is not acknowledged */
     ebpfMonFlowNotRead,     /* the client does not read */
@@ -44,7 +45,8 @@ typedef struct {
     uint64_t at;            /* its struct client */
     uint64_t taken, eaten;  /* what grows when an update is taken from its queues, and when the client reads … */
     uint64_t takenAt, eatenAt, sentAt; /* … and when it did last; when it acknowledged something last */
-    uint64_t pausedAt, waitsAt; /* 0: it is not so */
+    uint64_t pausedAt, waitsAt; /* 0: it is not so, as the next */
+    uint64_t fullAt;        /* since then the kernel has bytes at each look that it could not send */
     uint64_t seenAt, peerSeenAt; /* its sockets were */
 } ebpfMonFlowClient;
 

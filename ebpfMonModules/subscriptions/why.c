@@ -89,11 +89,15 @@ static void judgeIoc(why *w)
 static void judgeRecord(why *w)
 {
     static const whyVerdict verdicts[] = { whyUnknown, whyFine, whyUnknown, whyStops };
+    uint32_t rtype = w->at.cat->rec[w->at.record].rtype;
     char text[sizeof(w->step[0].text)];
     ebpfMonRecordState state = ebpfMonWhyRecord(ebpfMonSubscriptionsGetCore(w->subs)->targets, &w->at, &w->isStill,
                                                 text, sizeof(text));
 
     setStep(w, stepRecord, verdicts[state], "%s", text);
+    if (!ebpfMonCatalogueFieldNamed(w->at.cat, rtype, w->field) && strcmp(w->field, "RTYP") != 0)
+        setStep(w, stepRecord, whyStops, "it is of the type %s, which has no field %s", w->at.cat->rtype[rtype].name,
+                w->field);
 }
 
 /* --- subscriptions ----------------------------------------------------------------------------------------------- */
@@ -205,8 +209,9 @@ static double findNumber(const char *text)
     return NAN;
 }
 
-/* The data of the filter "dbnd" of this channel. 0, or -1: it has none, or other filters, or it lies otherwise. */
-static int readDeadband(const why *w, struct filterDeadband *band)
+/* The only filter of this channel: its name, and as much of its data as fits. 0, or -1: it has none, or more, or they
+ * lie otherwise. */
+static int readFilter(const why *w, char *name, size_t nameSize, void *data, size_t size)
 {
     ebpfMonMem *mem = w->at.mem;
     int hasChannels = mem && w->sub.at && w->at.cat->base->has.channels;
@@ -219,15 +224,44 @@ static int readDeadband(const why *w, struct filterDeadband *band)
     } chan;
     struct filterPlugin plugin;
     struct filter filter;
-    char name[8] = "";
 
     return !channel || ebpfMonMemRead(mem, channel, &chan, sizeof(chan)) || chan.filters.count != 1 ||
            chan.head.addr.precord != w->at.cat->rec[w->at.record].addr ||
            ebpfMonMemRead(mem, chan.filters.first, &filter, sizeof(filter)) || filter.chan != channel ||
-           ebpfMonMemStr(mem, ebpfMonMemPtr(mem, filter.plug + sizeof(struct layoutNode)), name, sizeof(name)) < 0 ||
-           strcmp(name, "dbnd") != 0 || ebpfMonMemRead(mem, filter.puser, &plugin, sizeof(plugin)) ||
-           ebpfMonMemRead(mem, plugin.puser, band, sizeof(*band)) ||
+           ebpfMonMemStr(mem, ebpfMonMemPtr(mem, filter.plug + sizeof(struct layoutNode)), name, nameSize) < 0 ||
+           ebpfMonMemRead(mem, filter.puser, &plugin, sizeof(plugin)) ||
+           (size && ebpfMonMemRead(mem, plugin.puser, data, size)) ? -1 : 0;
+}
+
+/* The data of the filter "dbnd" of this channel. 0, or -1. */
+static int readDeadband(const why *w, struct filterDeadband *band)
+{
+    char name[8];
+
+    return readFilter(w, name, sizeof(name), band, sizeof(*band)) || strcmp(name, "dbnd") != 0 ||
            band->cval != findNumber(strchr(w->sub.pv, '{')) ? -1 : 0;
+}
+
+/* "dec" lets one of n updates through (filters/decimate.c): *i is how many the last one is behind it, plus 1; 0: n. */
+static int readDecimation(const why *w, int32_t *n, int32_t *i)
+{
+    int32_t data[2];
+    char name[8];
+
+    if (readFilter(w, name, sizeof(name), data, sizeof(data)) || strcmp(name, "dec") != 0 ||
+        data[0] != findNumber(strchr(w->sub.pv, '{')) || data[0] < 1 || data[1] < 0 || data[1] >= data[0])
+        return -1;
+    *n = data[0];
+    *i = data[1] ? data[1] : data[0];
+    return 0;
+}
+
+/* Nonzero: the filter changes updates, and leaves none out. */
+static int keepsUpdates(const why *w)
+{
+    char name[8];
+
+    return readFilter(w, name, sizeof(name), NULL, 0) == 0 && (strcmp(name, "ts") == 0 || strcmp(name, "arr") == 0);
 }
 
 static void judgeFilter(why *w)
@@ -236,34 +270,56 @@ static void judgeFilter(why *w)
     struct filterDeadband band, again;
     int isKnown = strcmp(w->field, "VAL") == 0 && readDeadband(w, &band) == 0;
     double value = NAN;
+    int32_t n, i;
 
     if (isKnown) {
         ebpfMonMemFlush(w->at.mem);
         value = ebpfMonWhyReadNumber(&w->at, "VAL");
         isKnown = readDeadband(w, &again) == 0 && again.last == band.last; /* else an update came in between */
     }
-    if (!isKnown || isnan(value))
-        setStep(w, stepPost, whyUnknown, "what the filter of the channel leaves out: %s", filters);
-    else if (value != band.last && fabs(value - band.last) <= band.hyst)
+    if (isKnown && !isnan(value) && value != band.last && fabs(value - band.last) <= band.hyst)
         setStep(w, stepPost, whyStops, "VAL is %.15g and was not sent: the filter of the channel, %s, lets a change of "
                 "more than %.15g through, and the last value that it did is %.15g", value, filters, band.hyst,
                 band.last);
-    else
+    else if (isKnown && !isnan(value))
         setStep(w, stepPost, whyFine, "the filter of the channel, %s, last let %.15g through", filters, band.last);
+    else if (readDecimation(w, &n, &i) == 0)
+        setStep(w, stepPost, i > 1 ? whyStops : whyFine, "the filter of the channel, %s, lets one of %d updates "
+                "through; it has left out %d since the last one", filters, (int)n, (int)i - 1);
+    else if (keepsUpdates(w))
+        setStep(w, stepPost, whyFine, "the filter of the channel, %s, leaves no update out", filters);
+    else
+        setStep(w, stepPost, whyUnknown, "what the filter of the channel leaves out: %s", filters);
+}
+
+/* An IOC without a free file accepts no connection, and goes on to answer searches. */
+static const char *describeFiles(const why *w, char *text, size_t size)
+{
+    ebpfMonProcStat stat;
+
+    text[0] = 0;
+    if (ebpfMonProcStatGet(w->at.pid, &stat) == 0 && stat.fdLimit && stat.fds >= stat.fdLimit)
+        snprintf(text, size, "; the IOC has all of its %u files open (ulimit -n), so it accepts no connection",
+                 stat.fdLimit);
+    return text;
 }
 
 /* Longer than others: one line for each reason. */
 static void judgePost(why *w)
 {
     int isArchive = w->matching && !(w->sub.mask & DBE_VALUE);
-    char text[200], others[100], asg[41];
+    char text[200], others[100], asg[41], reason[300];
     whyVerdict posted = comparePosted(w, isArchive ? "ALST" : "MLST", isArchive ? "ADEL" : "MDEL", text, sizeof(text));
 
     if (w->known >= 0 && !w->matching && w->client[0] && hasHiddenClients(w))
         setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed by Channel Access; a pvAccess client has, "
                 "whose connection is older than the monitor", w->client);
+    else if (w->known >= 0 && !w->matching && w->client[0] &&
+             ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0])
+        setStep(w, stepPost, whyStops, "the client \"%.60s\" is not connected: %s", w->client, reason);
     else if (w->known >= 0 && !w->matching && w->client[0])
-        setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it", w->client);
+        setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it%s", w->client,
+                describeFiles(w, reason, sizeof(reason)));
     else if (w->matching && !(w->sub.mask & (DBE_VALUE | DBE_LOG)))
         setStep(w, stepPost, whyStops, "the client has not subscribed to values, only to%s%s",
                 w->sub.mask & DBE_ALARM ? " alarms" : "", w->sub.mask & DBE_PROPERTY ? " properties" : "");
@@ -374,6 +430,12 @@ static void judgeClient(why *w)
     if (c->flow == ebpfMonFlowClosed)
         setStep(w, stepClient, whyStops, "the client takes no updates since %.0f s: %s); all %u that it had room for "
                 "(queueSize, pipeline) are sent", secondsSince(c->since), who, w->sub.monitor->queueSize);
+    else if (c->flow == ebpfMonFlowSlow && c->hasPeer)
+        setStep(w, stepClient, whyStops, "the client reads too slowly: updates wait for it since %.0f s: %s); %u bytes "
+                "have come to it and are not read", secondsSince(c->since), who, c->unread);
+    else if (c->flow == ebpfMonFlowSlow)
+        setStep(w, stepClient, whyStops, "the client, or the network to it, is too slow: updates wait for it since "
+                "%.0f s: %s)", secondsSince(c->since), who);
     else if (c->flow == ebpfMonFlowNotRead)
         setStep(w, stepClient, whyStops, "the client does not read since %.0f s: %s); %u bytes have come to it%s%s",
                 secondsSince(c->since), who, c->unread, c->hasPeer ? "" : " at least",
@@ -452,7 +514,7 @@ static void tellAbsence(const why *w, const char *record, char *text, size_t siz
 {
     char reason[300], gone[200];
 
-    ebpfMonWhyFindUnconnected(w->pv, reason, sizeof(reason));
+    ebpfMonWhyFindUnconnected(w->pv, "", reason, sizeof(reason));
     if (ebpfMonSubscriptionsFindGone(w->subs, record, gone, sizeof(gone)) == 0)
         ebpfMonTextAdd(text, size, "IOC: %s\n", gone);
     else

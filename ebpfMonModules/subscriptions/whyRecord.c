@@ -225,16 +225,20 @@ static int findThreadCause(const char *ioc, const char *thread, char *text, size
     return status;
 }
 
-void ebpfMonWhyFindUnconnected(const char *name, char *text, size_t size)
+const char *ebpfMonWhyFindUnconnected(const char *name, const char *client, char *text, size_t size)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
+    int isNumber = client[0] && !client[strspn(client, "0123456789")];
+    char wanted[80];
     const char *pv;
 
+    snprintf(wanted, sizeof(wanted), isNumber ? "(%.70s)" : "%.70s", client); /* "camonitor (4711)" */
     text[0] = 0;
     for (unsigned i = 0; !text[0] && (pv = getCell(published, "UNCONNECTED_PVS", i)) != NULL; i++)
-        if (strcmp(pv, name) == 0)
+        if (strcmp(pv, name) == 0 && strstr(getCell(published, "UNCONNECTED_CLIENTS", i), wanted))
             ebpfMonTextCopy(text, size, getCell(published, "UNCONNECTED_REASONS", i));
     ebpfMonPublishedUnlock();
+    return text;
 }
 
 /* How often scanOnce has dropped a record in this IOC; 0: never, or not known. */
@@ -265,17 +269,15 @@ static int copyHangLine(unsigned index, char line[EBPFMON_HANG_LINE])
     return isThere ? 0 : -1;
 }
 
-/* The hang of a thread that holds the lock set of the record, or that scans it ("scan": its field SCAN). 0, or -1:
- * there is none. */
-static int findHang(const ebpfMonWhyPlace *p, const char *scan, char *text, size_t size)
+/* The hang of a thread that holds the lock set of the record, or of this thread ("wanted"). 0, or -1: there is none. */
+static int findHang(const ebpfMonWhyPlace *p, const char *wanted, char *text, size_t size)
 {
-    char begin[EBPFMON_IOCNAME_SIZE + 40], line[EBPFMON_HANG_LINE], record[EBPFMON_NAME_SIZE], thread[40], wanted[48];
+    char begin[EBPFMON_IOCNAME_SIZE + 40], line[EBPFMON_HANG_LINE], record[EBPFMON_NAME_SIZE], thread[40];
     char cause[400];
     const char *name, *rest;
     long other;
 
     snprintf(begin, sizeof(begin), "IOC %s (pid %d): thread ", p->ioc, (int)p->pid);
-    snprintf(wanted, sizeof(wanted), "scan-%g", scan ? strtod(scan, NULL) : 0);
     for (unsigned i = 0; copyHangLine(i, line) == 0; i++) {
         if (strncmp(line, begin, strlen(begin)) != 0)
             continue;
@@ -285,7 +287,7 @@ static int findHang(const ebpfMonWhyPlace *p, const char *scan, char *text, size
         name = name ? name + strlen(" in record ") : "";
         snprintf(record, sizeof(record), "%.*s", (int)strcspn(name, ", "), name);
         other = ebpfMonCatalogueFind(p->cat, record);
-        if (scan ? strcmp(thread, wanted) != 0 :
+        if (wanted ? strcmp(thread, wanted) != 0 :
                    other < 0 || (other != (long)p->record &&
                                  !ebpfMonLockSetsHasBoth(p->mem, p->cat, (uint32_t)other, p->record)))
             continue;
@@ -326,20 +328,38 @@ static int findLateThread(const ebpfMonWhyPlace *p, const char *scan, double per
     return status;
 }
 
+/* The hang of the thread that serves callbacks of the record's priority (callback.c; one of several is not known). 0,
+ * or -1. "thread" gets its name. */
+static int findHungCallbacks(const ebpfMonWhyPlace *p, char *thread, size_t threadSize, char *text, size_t size)
+{
+    char priority[16];
+
+    ebpfMonWhyReadText(p, "PRIO", priority, sizeof(priority));
+    snprintf(thread, threadSize, "cb%s", strcmp(priority, "LOW") == 0 ? "Low" : strcmp(priority, "HIGH") == 0 ? "High" :
+             "Medium");
+    return findHang(p, thread, text, size);
+}
+
 static int findLate(const ebpfMonWhyPlace *p, const recordState *s, double age, char *text, size_t size)
 {
     double period = strtod(s->scan, NULL);
-    char why[480], since[40] = "it has never processed";
+    char why[480], since[40] = "it has never processed", thread[48];
 
     if (age >= 0)
         snprintf(since, sizeof(since), "it has not processed for %.1f s", age);
+    if ((strcmp(s->scan, "Event") == 0 || strcmp(s->scan, "I/O Intr") == 0) && !(age >= 0 && age <= LATE_SECONDS) &&
+        findHungCallbacks(p, thread, sizeof(thread), why, sizeof(why)) == 0) {
+        snprintf(text, size, "SCAN is %s, and %s, which processes it, hangs, so %s: %s", s->scan, thread, since, why);
+        return 1;
+    }
     if (period <= 0 || (age < 0 && s->time.secPastEpoch))
         return 0;
+    snprintf(thread, sizeof(thread), "scan-%g", period);
     if (isPaused(p, period))
         snprintf(text, size, "SCAN is %s, and the scans of this IOC are paused (iocPause)", s->scan);
     else if (age >= 0 && (age <= LATE_PERIODS * period || age <= LATE_SECONDS))
         return 0;
-    else if (findHang(p, s->scan, why, sizeof(why)) == 0)
+    else if (findHang(p, thread, why, sizeof(why)) == 0)
         snprintf(text, size, "SCAN is %s, and its thread hangs, so %s: %s", s->scan, since, why);
     else if (age < 0)
         return 0;
@@ -377,24 +397,28 @@ static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char
 static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size)
 {
     double age = findAge(p, s, l->now);
-    char why[480];
+    char why[480], thread[16], sdis[100];
 
-    if (findHang(p, NULL, why, sizeof(why)) == 0)
+    if (findHang(p, NULL, why, sizeof(why)) == 0) {
         snprintf(text, size, "its lock set is held: %s", why);
-    else if (!isnan(s->disa) && s->disa == s->disv)
-        snprintf(text, size, "it is disabled: DISA is %.0f, as DISV", s->disa);
-    else if (s->pact && findActive(p, why, sizeof(why)) == 0)
+    } else if (!isnan(s->disa) && s->disa == s->disv) {
+        ebpfMonWhyReadText(p, "SDIS", sdis, sizeof(sdis));
+        snprintf(text, size, "it is disabled: DISA is %.0f, as DISV%s%s", s->disa, sdis[0] ? "; SDIS is " : "", sdis);
+    } else if (s->pact && findActive(p, why, sizeof(why)) == 0) {
         snprintf(text, size, "PACT is 1: it is processing, and has not completed (%s)", why);
-    else if (findLate(p, s, age, text, size) || findInputFault(l, p, depth, text, size) ||
-             (!depth && findLag(l, p, s, text, size)))
+        if (findHungCallbacks(p, thread, sizeof(thread), why, sizeof(why)) == 0)
+            ebpfMonTextAdd(text, size, "; %s, which completes it, hangs: %s", thread, why);
+    } else if (findLate(p, s, age, text, size) || findInputFault(l, p, depth, text, size) ||
+             (!depth && findLag(l, p, s, text, size))) {
         return 1;
-    else if (!s->time.secPastEpoch && s->udf && (!depth || l->isInvalid))
+    } else if (!s->time.secPastEpoch && s->udf && (!depth || l->isInvalid)) {
         snprintf(text, size, "it has never processed and has no value: UDF is 1, SCAN is %s%s", s->scan,
                  s->pact ? ", PACT is 1" : "");
-    else if (isSourceBad(s) && (s->stat != UDF_ALARM || !depth || l->isInvalid))
+    } else if (isSourceBad(s) && (s->stat != UDF_ALARM || !depth || l->isInvalid)) {
         snprintf(text, size, "its value is not valid: alarm INVALID, %s", nameAlarm(s->stat));
-    else
+    } else {
         return 0;
+    }
     return 1;
 }
 
@@ -476,7 +500,7 @@ static int judgeInput(look *l, const input *in, int depth, char *text, size_t si
         return 1;
     }
     if (in->isConnected == 0) {
-        ebpfMonWhyFindUnconnected(in->name, why, sizeof(why));
+        ebpfMonWhyFindUnconnected(in->name, "", why, sizeof(why));
         ebpfMonTextAdd(text, size, ", which is not connected%s%s", why[0] ? ": " : "", why);
         return 1;
     }

@@ -41,8 +41,9 @@ typedef enum { ebpfMonRecordNotRead, ebpfMonRecordFine, ebpfMonRecordUnknown, eb
 ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPlace *place, int *isStill, char *text,
                                     size_t size);
 
-/* Why a name is not connected, as the module queues has published it; "": it has not. */
-void ebpfMonWhyFindUnconnected(const char *pv, char *text, size_t size);
+/* Why a name is not connected for this client, or for anybody if it is "", as the module queues has published it; "":
+ * it has not. Returns "text". */
+const char *ebpfMonWhyFindUnconnected(const char *pv, const char *client, char *text, size_t size);
 
 /* --- IOCs that are gone: what records they had. The thread of subscriptions.c alone. --- */
 

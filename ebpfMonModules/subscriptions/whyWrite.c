@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <alarm.h>
 #include <errSymTbl.h>
 #include <special.h>
 
@@ -124,9 +125,10 @@ static uint64_t findWritten(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64
     return ebpfMonMemPtr(mem, channel + (base->has.channels ? offsetof(struct layoutDbChannel, addr) : 0));
 }
 
-/* Of some records, one that processes for a put-callback to "written" and has not completed; -1: none. */
+/* Of some records, one that processes for a put-callback to "written" and has not completed; -1: none. One that is not
+ * active (as a motor that moves, PACT is 0) goes to *idle. */
 static long findAwaited(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint64_t written, uint32_t from,
-                        uint32_t count, ebpfMonMemPart *part, uint64_t *ppn)
+                        uint32_t count, ebpfMonMemPart *part, uint64_t *ppn, long *idle)
 {
     for (uint32_t i = 0; i < count; i++)
         part[i] = (ebpfMonMemPart){ cat->rec[from + i].addr + cat->common.ppn, sizeof(*ppn) };
@@ -136,9 +138,13 @@ static long findAwaited(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat,
         uint64_t record = cat->rec[from + i].addr;
         uint8_t pact = 0;
 
-        if (ppn[i] && findWritten(mem, cat, record) == written &&
-            ebpfMonMemRead(mem, record + cat->common.pact, &pact, sizeof(pact)) == 0 && pact)
+        if (!ppn[i] || findWritten(mem, cat, record) != written ||
+            ebpfMonMemRead(mem, record + cat->common.pact, &pact, sizeof(pact)))
+            continue;
+        if (pact)
             return (long)(from + i);
+        if (*idle < 0)
+            *idle = (long)(from + i);
     }
     return -1;
 }
@@ -150,18 +156,21 @@ static int describeNotify(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *ca
 {
     ebpfMonMemPart *part = calloc(BATCH, sizeof(*part));
     uint64_t *ppn = calloc(BATCH, sizeof(*ppn));
-    long awaited = -1;
+    long awaited = -1, idle = -1;
 
     text[0] = 0;
     for (uint32_t i = 0; mem && part && ppn && awaited < 0 && i < cat->count; i += BATCH)
         awaited = findAwaited(mem, pid, cat, cat->rec[record].addr, i, cat->count - i < BATCH ? cat->count - i : BATCH,
-                              part, ppn);
+                              part, ppn, &idle);
     free(part);
     free(ppn);
     if (awaited >= 0)
         snprintf(text, size, "; a put-callback waits for %s, which is processing",
                  ebpfMonCatalogueName(cat, (uint32_t)awaited));
-    return awaited >= 0;
+    else if (idle >= 0)
+        snprintf(text, size, "; a put-callback waits for %s, which has not completed (%s, PACT is 0)",
+                 ebpfMonCatalogueName(cat, (uint32_t)idle), cat->rtype[cat->rec[idle].rtype].name);
+    return awaited >= 0 || idle >= 0;
 }
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
@@ -204,6 +213,25 @@ static const char *nameLimit(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint3
     return NULL;
 }
 
+/* Nonzero: the record has processed since the put and has read its value anew, so that what was put is gone; "input"
+ * gets INP. */
+static int isReadAgain(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
+                       const ebpfMonPut *put, char *input, size_t size)
+{
+    epicsTimeStamp stamp;
+    char simm[40], *end;
+    uint16_t sevr;
+
+    readFieldText(mem, cat, record, "INP", input, size);
+    readFieldText(mem, cat, record, "SIMM", simm, sizeof(simm));
+    strtod(input, &end);
+    return strcmp(field, "VAL") == 0 && input[0] && *end && (!simm[0] || strcmp(simm, "NO") == 0) &&
+           readFieldNumber(mem, cat, record, "TSE") == 0 &&
+           ebpfMonMemRead(mem, cat->rec[record].addr + cat->common.time, &stamp, sizeof(stamp)) == 0 &&
+           ebpfMonMemRead(mem, cat->rec[record].addr + cat->common.sevr, &sevr, sizeof(sevr)) == 0 &&
+           sevr < INVALID_ALARM && epicsTimeGreaterThan(&stamp, &put->time);
+}
+
 static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
                                  const foundPuts *found, const char *name, char *text, size_t size)
 {
@@ -233,6 +261,11 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
         }
         snprintf(text, size, "%s was made, and the field is %.40s afterwards%s%s", name, put->after,
                  limit ? ": its limit is " : ": the record has changed it", limit ? limit : "");
+        return ebpfMonWriteStops;
+    }
+    if (put->isNumber && !isnan(now) && now != after && isReadAgain(mem, cat, record, field, put, dol, sizeof(dol))) {
+        snprintf(text, size, "%s was made, and then overwritten by its processing, which reads INP (%s): it is %.15g "
+                 "now", name, dol, now);
         return ebpfMonWriteStops;
     }
     if (put->isNumber && !isnan(now) && now != after) {
@@ -273,7 +306,7 @@ void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, ui
                      const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story)
 {
     foundPuts *found = calloc(1, sizeof(*found));
-    char pv[EBPFMON_NAME_SIZE + 20], notify[120];
+    char pv[EBPFMON_NAME_SIZE + 20], notify[240];
     epicsTimeStamp now;
 
     story->age = 0;

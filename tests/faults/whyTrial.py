@@ -6,9 +6,12 @@ question and the cause: the first line has to match it. After that the runner as
 """
 import os
 import re
+import resource
+import socket
 import struct
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -24,6 +27,7 @@ from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.process import Process  # noqa: E402
 from tests.harness.wait import Late, until  # noqa: E402
+from tests.integration.test_subscriptions_pva import Client  # noqa: E402
 
 EVENT_ADD, EVENTS_OFF = 1, 8
 FINE = "nothing stops"
@@ -78,10 +82,15 @@ COMMON = (db.READY + TICK + "".join(db.record("ao", name, PINI="YES") for name i
           db.record("ao", "CLOSED", OMSL="closed_loop", DOL="$(P)A", PINI="YES") + db.record("ao", "TARGET", PINI="YES") +
           db.record("calcout", "WRITER", CALC="VAL+1", OUT="$(P)TARGET PP", SCAN="1 second") +
           db.record("ao", "DELAYED", FLNK="$(P)LATE") + db.record("calcout", "LATE", CALC="1", ODLY=1000) +
-          db.record("waveform", "WAVE", NELM=100000, FTVL="DOUBLE", SCAN=".1 second"))
-RULES = """ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) }
+          db.record("waveform", "WAVE", NELM=100000, FTVL="DOUBLE", SCAN=".1 second") + 'alias("$(P)TICK", "$(P)ALIAS")\n' +
+          db.record("ao", "ARCHIVE", ADEL=5, PINI="YES") + db.record("longout", "ZERO", PINI="YES") +
+          db.counter("SDIS", SCAN=".1 second", SDIS="$(P)ZERO", DISV=0, DISA=1) + db.counter("TSEL", TSEL="$(P)DISABLED.TIME", SCAN=".1 second") +
+          db.record("ao", "OUTPUT", OMSL="closed_loop", DOL="$(P)DISABLED", SCAN=".5 second") + db.record("ao", "EXPERTS", ASG="EXPERTS", PINI="YES"))
+RULES = """UAG(experts) { alice, bob }
+ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) }
 ASG(LOCKED) { RULE(1, READ) }
 ASG(SECRET) { RULE(1, NONE) }
+ASG(EXPERTS) { RULE(1, READ) RULE(1, WRITE) { UAG(experts) } }
 ASG(INTERLOCK) { INPA("NO:SUCH:INTERLOCK") RULE(1, READ) RULE(1, WRITE) { CALC("A=1") } }
 """
 HANGS = (db.READY + TICK + sub("SLEEP", "sleepFor", FLNK="$(P)AFTER") + db.counter("AFTER", SCAN=".2 second") +
@@ -479,6 +488,263 @@ def waits(t):
     until(lambda: t.ioc.get("LATE.PACT") == 1, 30, "PACT")
     yield Question(t.pv("DELAYED"), rf"write: .*put-callback waits for {t.pv('LATE')}", neighbour=t.pv("B"))
     client.kill()
+
+
+# --- the same and others, in other ways --------------------------------------------------------------------
+def camonitor(ioc, pv):
+    return Process([paths.BASE_BIN / "camonitor", pv], loopback.client(ioc.port))
+
+
+def pva(ioc, name, request="", work=""):
+    """A client of pvAccess in a process of its own, which has got its first value."""
+    return Client(ioc, [name], request, work)
+
+
+@fault("one of two clients reads slowly")
+def slow_reader(t):
+    t.ioc.put("WAVE", [1.0] * 100000)
+    slow, neighbour, ended = Subscriber(t.ioc, t.pv("WAVE"), "slow", 100000), Subscriber(t.ioc, t.pv("WAVE"), "fast", 100000), threading.Event()
+    threads = [threading.Thread(target=read, args=(client, size, ended), daemon=True) for client, size in ((slow, 2000), (neighbour, 1 << 20))]
+    for thread in threads:
+        thread.start()
+    yield Question(t.pv("WAVE"), r"(queue: updates are merged|client: the client reads too slowly)", "slow@", (t.pv("WAVE"), "fast@"), also="client: the client does not read")
+    ended.set()
+    for thread, client in zip(threads, (slow, neighbour)):
+        thread.join()
+        client.close()
+
+
+def read(client, size, ended):
+    """So many bytes each 0.05 s."""
+    while not ended.wait(0.05):
+        if not client.socket.recv(size):
+            return
+
+
+@fault("CA client paused, pvAccess beside it")
+def paused_beside_pva(t):
+    ioc = t.new(db.READY + TICK, kind="softIocPVA")
+    client, neighbour = Subscriber(ioc, ioc.prefix + "TICK", "pausing"), pva(ioc, "TICK")
+    client.send(rawca.message(EVENTS_OFF))
+    yield Question(ioc.prefix + "TICK", r"queue: the client has asked for a pause", "pausing@", (ioc.prefix + "TICK", str(neighbour.pid)))
+    client.close()
+    neighbour.kill()
+
+
+@fault("pvAccess client stopped, CA beside it")
+def pva_stopped(t):
+    ioc = t.new(db.READY + TICK, kind="softIocPVA")
+    client, neighbour = pva(ioc, "TICK"), camonitor(ioc, ioc.prefix + "TICK")
+    client.halt()
+    yield Question(ioc.prefix + "TICK", rf"client: the client does not read.*pid {client.pid}", "", (ioc.prefix + "TICK", str(neighbour.pid)))
+    client.kill()
+    neighbour.kill()
+
+
+@fault("pvAccess pipeline of pvxs, slow callback")
+def pipeline(t):
+    ioc = t.new(db.READY + TICK, kind="pvxs")
+    client, neighbour = pva(ioc, "TICK", "record[queueSize=4,pipeline=true]", "time.sleep(1000)"), pva(ioc, "TICK", "record[queueSize=4,pipeline=true]")
+    yield Question(ioc.prefix + "TICK", r"client: the client takes no updates since .*queueSize, pipeline", str(client.pid), (ioc.prefix + "TICK", str(neighbour.pid)))
+    client.kill()
+    neighbour.kill()
+
+
+@fault("a dec filter leaves updates out")
+def decimated(t):
+    client, neighbour = Subscriber(t.ioc, t.pv('TICK.{"dec":{"n":1000}}'), "thinned"), camonitor(t.ioc, t.pv('TICK.{"ts":{}}'))
+    yield Question(t.pv("TICK"), r'post: the filter of the channel.*"dec".*, lets one of 1000 updates through', "thinned@", (t.pv("TICK"), str(neighbour.pid)))
+    client.close()
+    neighbour.kill()
+
+
+@fault("a relative dbnd filter hides a change")
+def filtered_relative(t):
+    t.ioc.put("B", 0)
+    client, neighbour = Subscriber(t.ioc, t.pv('B.{"dbnd":{"rel":50}}'), "relative"), Subscriber(t.ioc, t.pv("B"), "absolute")
+    for value in 200, 250:
+        t.ioc.put("B", value)
+    yield Question(t.pv("B"), r"post: VAL is 250 and was not sent:.*dbnd.* 200", "relative@", (t.pv("B"), "absolute@"))
+    client.close()
+    neighbour.close()
+
+
+@fault("ADEL hides a change from an archiver")
+def archive_deadband(t):
+    client, neighbour = Subscriber(t.ioc, t.pv("ARCHIVE"), "archiver", mask=2), Subscriber(t.ioc, t.pv("ARCHIVE"), "display", mask=1)
+    t.ioc.put("ARCHIVE", 100)
+    assert client.get() == neighbour.get() == 100
+    t.ioc.put("ARCHIVE", 103)
+    assert neighbour.get() == 103
+    yield Question(t.pv("ARCHIVE"), r"post: VAL is 103 and was not posted: it is within ADEL", "archiver@", (t.pv("ARCHIVE"), "display@"))
+    client.close()
+    neighbour.close()
+
+
+@fault("a CA link of a stopped IOC is the client")
+def link_as_client(t):
+    other = t.new(db.READY + db.record("ai", "FAR", INP=f"{t.pv('TICK')} CP"))
+    until(lambda: other.get("FAR") > 0, 30, "the link is connected")
+    neighbour = camonitor(t.ioc, t.pv("TICK"))
+    other.process.halt()
+    yield Question(t.pv("TICK"), rf"client: the client does not read.*pid {other.pid}", str(other.pid), (t.pv("TICK"), str(neighbour.pid)))
+    other.process.go_on()
+    neighbour.kill()
+
+
+@fault("paused, asked for by an alias; 200 others")
+def alias(t):
+    client, neighbour = Subscriber(t.ioc, t.pv("ALIAS"), "same"), Subscriber(t.ioc, t.pv("TICK"), "other")
+    for number in range(2, 202):
+        neighbour.send(rawca.message(EVENT_ADD, struct.pack(">fffHH", 0, 0, 0, 7, 0), rawca.DOUBLE, 1, neighbour.sid(t.pv("B")), number))
+    client.send(rawca.message(EVENTS_OFF))
+    yield Question(t.pv("ALIAS"), r"queue: the client has asked for a pause", "", (t.pv("TICK"), "other@"))
+    client.close()
+    neighbour.close()
+
+
+@fault("client cannot connect: its server has all files open")
+def files(t):
+    ioc = t.new(db.READY + TICK)
+    limit = len(os.listdir(f"/proc/{ioc.pid}/fd")) + 3
+    neighbour = camonitor(ioc, ioc.prefix + "TICK")
+    until(lambda: neighbour.lines, 30, "the first value")
+    resource.prlimit(ioc.pid, resource.RLIMIT_NOFILE, (limit, limit))
+    others = [socket.create_connection(("127.0.0.1", ioc.port)) for _ in range(6)]
+    client = camonitor(ioc, ioc.prefix + "TICK")
+    yield Question(ioc.prefix + "TICK", r"post: no client .* has all of its \d+ files open", str(client.pid), (ioc.prefix + "TICK", str(neighbour.pid)),
+                   also="post: no client")
+    client.kill()
+    neighbour.kill()
+    for other in others:
+        other.close()
+
+
+@fault("disabled by SDIS: DISV is 0")
+def sdis(t):
+    yield Question(t.pv("SDIS"), rf"record: it is disabled: DISA is 0, as DISV.*SDIS.*{t.pv('ZERO')}", neighbour=t.pv("TICK"))
+
+
+@fault("DOL of an output is disabled")
+def dol(t):
+    yield Question(t.pv("OUTPUT"), rf"record: .*DOL.*{t.pv('DISABLED')}.*disabled", neighbour=t.pv("TICK"))
+
+
+@fault("time stamp of another record: TSEL")
+def tsel(t):
+    yield Question(t.pv("TSEL"), rf"record: .*time stamp.*TSEL is {t.pv('DISABLED')}", neighbour=t.pv("TICK"))
+
+
+@fault("PV with a field that the record has not")
+def field(t):
+    yield Question(t.pv("TICK.NOSUCH"), r"record: .*no field NOSUCH", neighbour=t.pv("TICK.SEVR"))
+
+
+@fault("iocInit not done")
+def not_initialised(t):
+    (t.tmp / "early.db").write_text(db.READY + TICK)
+    (t.tmp / "early.cmd").write_text(f'dbLoadRecords "{t.tmp}/early.db" "P=T{os.getpid()}:early:"\n')
+    ioc = Ioc(t.tmp, kind="streamIoc", program=paths.BASE_BIN / "softIoc", prefix=f"T{os.getpid()}:early:", files=[t.tmp / "early.cmd"])
+    t.made.append(ioc)
+    ioc.start(wait=False)
+    yield Question(ioc.prefix + "TICK", rf"IOC: IOC {ioc.name} .*iocInit is not done", neighbour=t.pv("TICK"), also="no IOC that is watched has the record")
+
+
+CALLBACKS = (db.READY + TICK + sub("SLEEP", "sleepFor", SCAN="Event", EVNT="7", PRIO="LOW") + db.counter("LISTENER", SCAN="Event", EVNT="8", PRIO="LOW") +
+             db.counter("QUICK", SCAN="Event", EVNT="8", PRIO="HIGH") + db.record("event", "SEVEN", VAL="7") + db.record("event", "EIGHT", VAL="8", SCAN="1 second") +
+             db.record("calcout", "LATE", CALC="VAL+1", ODLY="0.1", SCAN="1 second"))
+
+
+def callbacks(t):
+    """The thread cbLow sleeps in SLEEP, after all have processed."""
+    ioc = t.new(CALLBACKS, kind="latencyIoc")
+    until(lambda: all(ioc.get(name) > 0 for name in ("LISTENER", "QUICK", "LATE")), 30, "they process")
+    ioc.put("SLEEP.A", 300e6)
+    ioc.put("SEVEN.PROC", 1, wait=False)
+    return ioc
+
+
+@fault("SCAN Event, its callback thread hangs")
+def event_hangs(t):
+    ioc = callbacks(t)
+    yield Question(ioc.prefix + "LISTENER", rf"record: SCAN is Event, .*cbLow.*{ioc.prefix}SLEEP.*sleepFor", neighbour=ioc.prefix + "QUICK")
+
+
+@fault("delayed record, its callback thread hangs")
+def completion_hangs(t):
+    ioc = callbacks(t)
+    yield Question(ioc.prefix + "LATE", r"record: PACT is 1.*cbLow.*sleepFor", neighbour=ioc.prefix + "QUICK", also="record: PACT is 1")
+
+
+@fault("put refused: user not in UAG")
+def uag(t):
+    yield from written(t, "EXPERTS", 11.0, r"write: 11 .* was refused: .*ASG EXPERTS.*UAG", "novice")
+
+
+@fault("put refused: no such choice")
+def choice(t):
+    client = rawca.RawCa(t.ioc.port, "chooser", "test")
+    client.put(t.pv("TICK.SCAN"), rawca.STRING, ["3 second"], True)
+    client.put(t.pv("B.DESC"), rawca.STRING, ["x"], True)
+    yield Question(t.pv("TICK.SCAN"), r"write: 3 second .* was refused: .*[Cc]hoice", "chooser@", (t.pv("B.DESC"), "chooser@"), also="post: no client")
+    client.close()
+
+
+@fault("put limited: DRVL, by pvAccess; another user is not")
+def limited_pva(t):
+    ioc = t.new(db.READY + db.record("ao", "LOW", DRVH=10, DRVL=-10, PINI="YES") + db.record("ao", "FREE", PINI="YES"), kind="softIocPVA")
+    for name in "LOW", "FREE":
+        ioc.run("pvput", ioc.prefix + name, "-55")
+    yield Question(ioc.prefix + "LOW", r"write: -55 .* its limit is DRVL", "pvput", (ioc.prefix + "FREE", "pvput"), also="post: no client")
+
+
+@fault("put-callback of pvAccess waits for a record")
+def waits_pva(t):
+    ioc = t.new(db.READY + db.record("ao", "DELAYED", FLNK="$(P)MIDDLE") + db.record("fanout", "MIDDLE", LNK2="$(P)LATE") +
+                db.record("calcout", "LATE", CALC="1", ODLY=1000) + TICK, kind="softIocPVA")
+    client = Process([paths.BASE_BIN / "pvput", "-w", "1000", "-r", "record[block=true]field(value)", ioc.prefix + "DELAYED", "1"], loopback.client(ioc.port))
+    until(lambda: ioc.get("LATE.PACT") == 1, 30, "PACT")
+    yield Question(ioc.prefix + "DELAYED", rf"write: .*put-callback waits for {ioc.prefix}LATE", neighbour=ioc.prefix + "TICK")
+    client.kill()
+
+
+def with_modules(t, name, modules, dbds, text):
+    """An IOC with modules of sites (tools/modules.sh)."""
+    prefix, cache = f"T{os.getpid()}:{name}:", paths.CACHE / "modules"
+    (t.tmp / f"{name}.db").write_text(text)
+    path = ":".join(str(d) for d in (paths.BASE / "dbd", *(cache / m / "dbd" for m in modules)))
+    lines = [*(f'dbLoadDatabase("{d}.dbd", "{path}")' for d in ("base", *dbds)), "registerAll", f'dbLoadRecords("{t.tmp}/{name}.db", "P={prefix}")', "iocInit", ""]
+    (t.tmp / f"{name}.cmd").write_text("\n".join(lines))
+    return t.watch(t.start(Ioc(t.tmp, kind="streamIoc", program=MODULES_IOC, prefix=prefix, files=[t.tmp / f"{name}.cmd"])))
+
+
+MODULES_IOC = paths.CACHE / "modules" / "modulesIoc"
+if MODULES_IOC.exists():
+    @fault("put-callback waits for a motor whose DMOV never comes")
+    def motor(t):
+        ioc = with_modules(t, "motor", ["asyn", "motor"], ["motorSupport", "devSoftMotor"], db.READY + TICK + "".join(
+            db.record("ao", f"POS{n}") + db.record("bo", f"DONE{n}", VAL="1", PINI="YES") +
+            db.record("motor", f"M{n}", DTYP="Soft Channel", OUT=f"$(P)POS{n} PP", DINP=f"$(P)DONE{n} NPP", RINP=f"$(P)POS{n}", VELO="10", MRES="1", ACCL="0.1", DLLM="-100", DHLM="100", URIP="No") for n in range(2)))
+        ioc.put("DONE0", 0)
+        client = Process([paths.BASE_BIN / "caput", "-c", "-w", "1000", ioc.prefix + "M0", "4"], loopback.client(ioc.port))
+        until(lambda: ioc.get("M0.DMOV") == 0, 30, "it moves")
+        yield Question(ioc.prefix + "M0", rf"write: .*put-callback waits for {ioc.prefix}M0, which has not completed \(motor", neighbour=ioc.prefix + "M1")
+        client.kill()
+
+
+    @fault("put-callback waits for a busy record")
+    def busy(t):
+        ioc = with_modules(t, "busy", ["asyn", "busy"], ["busySupport"], db.READY + TICK + db.record("busy", "BUSY") + db.record("bo", "START", FLNK="$(P)BEGIN") +
+                           db.record("seq", "BEGIN", DO1="1", LNK1="$(P)BUSY PP"))
+        client = Process([paths.BASE_BIN / "caput", "-c", "-w", "1000", ioc.prefix + "START", "1"], loopback.client(ioc.port))
+        until(lambda: ioc.get("BUSY") == 1, 30, "it is busy")
+        yield Question(ioc.prefix + "START", rf"write: .*put-callback waits for {ioc.prefix}BUSY, which has not completed \(busy", neighbour=ioc.prefix + "TICK")
+        client.kill()
+
+
+@fault("value written by hand, and read again from its input")
+def read_again(t):
+    yield from written(t, "SCANNED", -1.0, rf"write: -1 .* overwritten.* its processing.*{t.pv('TICK')}", "hand")
 
 
 # --- the runner --------------------------------------------------------------------------------------------

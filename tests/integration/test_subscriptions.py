@@ -5,6 +5,7 @@ import re
 import signal
 import struct
 import sys
+import threading
 import time
 
 import pytest
@@ -20,7 +21,7 @@ DB = (db.READY + "".join(db.record("ao", name, PINI="YES") for name in ("A", "B"
       db.record("ao", "LIMITED", DRVH=100, DRVL=-100, PINI="YES") + db.record("ao", "NO", DISP=1, PINI="YES") +
       db.record("ao", "DELAYED", FLNK="$(P)LATE") + db.record("calcout", "LATE", CALC="1", ODLY=8) +
       db.record("ao", "BAND", MDEL=1, ADEL=1, PINI="YES") + db.record("calc", "NEVER", CALC="1") + db.record("ao", "SLOW", PINI="YES", SCAN="10 second") +
-      db.counter("DISABLED", SCAN=".1 second", DISA=1) + db.record("ai", "BROKEN", INP="NO:SUCH:PV CA", SCAN=".1 second"))
+      db.record("ai", "COPY", INP="$(P)TICK", SCAN=".1 second") + db.counter("DISABLED", SCAN=".1 second", DISA=1) + db.record("ai", "BROKEN", INP="NO:SUCH:PV CA", SCAN=".1 second"))
 
 
 @pytest.fixture(scope="module")
@@ -116,13 +117,16 @@ def test_a_client_that_asks_for_a_pause(ioc, monitor):
     until(lambda: rows(monitor).get((name, "paused@test"), {}).get("STATES", "").startswith("client asked for a pause since") and
           monitor.get("SUBSCRIPTION_STALLED_CNT") == 1, 30, lambda: str(rows(monitor)))
     assert monitor.get("SUBSCRIPTION_STALLED_CNT.SEVR") == 1
+    cause = f"client asked for a pause: paused@test of {ioc.name}"
+    until(lambda: monitor.get("HOST_STATUS") == 1 and monitor.text("HOST_STATUS_MSG") == cause, 10, lambda: monitor.text("HOST_STATUS_MSG"))
+    assert monitor.get("SUBSCRIPTION_STALLED_CNT.AMSG").startswith(cause[:34])
     assert rows(monitor)[name, "neighbour@test"]["STATES"] == "ok"
     for client in ("", paused.address):  # without a client, the worst
         assert why(monitor, name, client)[0].startswith("queue: the client has asked for a pause")
     paused.send(rawca.message(EVENTS_ON))
     assert paused.take(1 + 100 - merged)[-1] == 100
     answers(monitor, "nothing stops", name, "paused@test")
-    until(lambda: monitor.get("SUBSCRIPTION_STALLED_CNT") == 0, 30, "nobody is stalled")
+    until(lambda: monitor.get("SUBSCRIPTION_STALLED_CNT") == 0 and monitor.get("HOST_STATUS") == 0, 30, lambda: monitor.text("HOST_STATUS_MSG"))
     paused.send(rawca.message(rawca.ECHO))
     assert not [m for m in paused.until(rawca.ECHO) if m.command == EVENT_ADD]  # not one more, and not one less
     paused.close()
@@ -187,6 +191,34 @@ time.sleep(1000)
     _, steps = answers(monitor, "client: the client does not read", name, str(client.pid))
     assert steps["queue"][0] == "held up" and "had asked for a pause" in steps["queue"][1] and "has stopped its process" in steps["client"][1]
     client.kill()
+
+
+def test_a_client_that_reads_slowly(ioc, monitor):
+    """It reads always, and less than comes; a neighbour reads all. The thread of the IOC that sends is not to blame."""
+    name, ended = ioc.prefix + "WAVE", threading.Event()
+    ioc.put("WAVE", [1.0] * 100000)
+    slow, neighbour = (Subscriber(ioc, name, user, 100000) for user in ("slow", "neighbour"))
+
+    def read():
+        while not ended.wait(0.05) and slow.socket.recv(2000):
+            pass
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+
+    def asked():
+        neighbour.take(len(neighbour.values) + 1)
+        line, steps = why(monitor, name, "slow@")
+        assert not line.startswith("queue: updates wait in the IOC"), line
+        return line.startswith("client: the client reads too slowly: updates wait for it since") and steps["queue"][0] == "held up"
+
+    until(asked, 60, lambda: str(why(monitor, name, "slow@")))
+    assert why(monitor, name, "neighbour@")[0].startswith("nothing stops")
+    until(lambda: rows(monitor).get((name, "slow@test"), {}).get("STATES", "").startswith("client reads too slowly since"), 30, lambda: str(rows(monitor)))
+    ended.set()
+    reader.join()
+    for client in slow, neighbour:
+        client.close()
 
 
 def test_a_client_in_a_long_callback(ioc, monitor):
@@ -281,6 +313,7 @@ def test_records_that_do_not_process(ioc, monitor):
     line, steps = why(monitor, ioc.prefix + "TICK")
     assert line.startswith("nothing stops") and steps["record"][0] == "fine" and "no CA client" in steps["post"][1]
     assert why(monitor, ioc.prefix + "TICK", "nobody")[0].startswith('post: no client "nobody" has subscribed')
+    assert why(monitor, ioc.prefix + "TICK.NOSUCH")[0] == "record: it is of the type calc, which has no field NOSUCH"
     assert command(monitor, "ebpfMonWhy NO:SUCH:RECORD") == ["no IOC that is watched has the record of NO:SUCH:RECORD"]
 
 
@@ -313,10 +346,11 @@ def test_alarms_only(ioc, monitor):
 
 
 def test_filter(ioc, monitor):
-    """What "dbnd" leaves out is read; what another filter does is not guessed."""
+    """What "dbnd" and "dec" leave out is read, "ts" leaves out nothing; what another filter does is not guessed."""
     name = ioc.prefix + "A"
     ioc.put("A", 0)
-    band, other = (Subscriber(ioc, f"{name}.{f}", user) for f, user in (('{"dbnd":{"abs":5}}', "band"), ('{"ts":{}}', "other")))
+    utag = '{"utag":{"M":1,"V":0}}'
+    band, few, stamped, other = (Subscriber(ioc, f"{name}.{f}", user) for f, user in (('{"dbnd":{"abs":5}}', "band"), ('{"dec":{"n":3}}', "few"), ('{"ts":{}}', "stamped"), (utag, "other")))
     ioc.put("A", 10)
     assert band.take(2)[-1] == 10
     ioc.put("A", 12)
@@ -325,8 +359,14 @@ def test_filter(ioc, monitor):
     assert line == ('post: VAL is 12 and was not sent: the filter of the channel, {"dbnd":{"abs":5}}, lets a change of more than 5 through, '
                     'and the last value that it did is 10')
     _, steps = answers(monitor, "nothing stops", name, "other@")
-    assert steps["post"] == ("not known", 'what the filter of the channel leaves out: {"ts":{}}')
-    for client in (band, other):
+    assert steps["post"] == ("not known", f"what the filter of the channel leaves out: {utag}")
+    assert answers(monitor, "nothing stops", name, "stamped@")[1]["post"] == ("fine", 'the filter of the channel, {"ts":{}}, leaves no update out')
+    line, _ = answers(monitor, "post: the filter", name, "few@")
+    assert line == 'post: the filter of the channel, {"dec":{"n":3}}, lets one of 3 updates through; it has left out 2 since the last one'
+    ioc.put("A", 13)
+    assert few.take(2)[-1] == 13
+    assert "it has left out 0" in answers(monitor, "nothing stops", name, "few@")[1]["post"][1]
+    for client in (band, few, stamped, other):
         client.close()
 
 
@@ -357,6 +397,9 @@ def test_what_became_of_a_write(ioc, monitor):
     assert write_step(monitor, "no write by nobody", name, "nobody")[1] == "not known"
     one.put(ioc.prefix + "B", rawca.DOUBLE, [3.0], True)
     assert write_step(monitor, r"^3 of .* by one@test.* was made$", ioc.prefix + "B")[0].startswith("nothing stops")
+    one.put(ioc.prefix + "COPY", rawca.DOUBLE, [-1.0], True)
+    line, _ = write_step(monitor, "overwritten by its processing", ioc.prefix + "COPY", "one@test")
+    assert re.match(rf"write: -1 of .* by one@test.* was made, and then overwritten by its processing, which reads INP \({ioc.prefix}TICK NPP NMS\): it is \d+ now", line), line
     one.put(ioc.prefix + "NO", rawca.DOUBLE, [1.0], True)
     line, verdict = write_step(monitor, r"^1 of .* by one@test.* was refused: DISP is 1$", ioc.prefix + "NO", "one@test")
     assert line.startswith("write: 1 of") and verdict == "here it stops"
