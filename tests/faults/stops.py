@@ -2,8 +2,10 @@
 """IOCs that wait a lot, and are stopped and go on: nobody may call that a deadlock (tools/whyTrial.sh -d MINUTES).
 
 Scan threads of two IOCs wait for each other's lock sets and for mutexes, in device support that sleeps for up to 3 s; clients put into
-the same lock sets. A third IOC, if this machine has asyn, waits for ports whose device is slow, a fourth one for Python's GIL, which C code
-keeps for up to 3 s. SIGSTOP comes at random moments, for up to 4 s. No thread waits for another one in a circle, and no owner ends.
+the same lock sets. A third IOC waits for Python's GIL, which C code keeps for up to 3 s, a fourth one has the load of a site
+(tests/bench/site.py) with its clients, a fifth one, if this machine has asyn, waits for ports whose device is slow. SIGSTOP comes at
+random moments, for up to 4 s. No thread waits for another one in a circle, and no owner ends. At the end nobody stops or sleeps any
+more: then no hang may stay.
 """
 import os
 import random
@@ -19,15 +21,18 @@ from tests.harness import loopback, netns
 netns.enter_new()
 loopback.use()  # before a client library is imported
 
+from tests.bench import site  # noqa: E402
 from tests.harness import ca, db, paths, process, rawca  # noqa: E402
 from tests.harness.device import Device  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.preload import preload_asyn  # noqa: E402
 from tests.harness.process import Process  # noqa: E402
+from tests.harness.wait import Late, until  # noqa: E402
 
 SCANS = [".1 second", ".2 second", ".5 second", "1 second", "2 second"]
 FALSE = re.compile("deadlock|owner .*ended")
+STAYS = ["DEADLOCK_CNT", "HANG_CNT", "IOC_STILL_CNT", "SUBSCRIPTION_STALLED_CNT"]
 
 
 def database():
@@ -70,11 +75,12 @@ from softioc import asyncio_dispatcher, builder
 from softioc import softioc as ioc
 builder.SetDeviceName(sys.argv[-1].rstrip(":"))
 builder.aOut("READY", initial_value=1)
+calm = builder.boolOut("CALM", initial_value=0)
 for n, scan in enumerate((".1 second", ".2 second", ".5 second")):
     builder.aOut(f"ASK{n}", always_update=True).SCAN = scan
 def keep():
     while True:
-        ctypes.PyDLL(None).usleep(random.choice([1000, 100000, 3000000]))
+        ctypes.PyDLL(None).usleep(1000 if calm.get() else random.choice([1000, 100000, 3000000]))
         time.sleep(0.05)
 builder.LoadDatabase()
 ioc.iocInit(asyncio_dispatcher.AsyncioDispatcher())
@@ -87,12 +93,16 @@ def main(minutes):
     seed = random.randrange(1 << 30)
     choice, ended, seen, kinds, stops, hangs = random.Random(seed), threading.Event(), set(), set(), 0, 0
     repeater = Process([paths.BASE_BIN / "caRepeater"], os.environ.copy())
+    device = Device({"SLOW?": (2, "SLOW 1"), "FAST?": (0.1, "FAST 1")})
     with tempfile.TemporaryDirectory() as tmp:
         iocs = [Ioc(Path(tmp), database(), kind="latencyIoc", realtime=False).start() for _ in range(2)]
         (Path(tmp) / "gil.py").write_text(PYTHON)
         iocs.append(Ioc(Path(tmp), kind="pythonSoftIOC", files=[Path(tmp) / "gil.py"], realtime=False).start())
+        iocs.append(Ioc(Path(tmp), db.READY + site.database(), realtime=False).start())
+        users = Process([sys.executable, "-m", "tests.bench.siteClients"], loopback.client(iocs[-1].port), cwd=paths.TESTS.parent)
+        users.wait_line("ready", 60)
         if paths.STREAM_IOC.exists() and paths.ASYN.exists():
-            iocs.append(with_ports(Path(tmp), Device({"SLOW?": (2, "SLOW 1"), "FAST?": (0.1, "FAST 1")})))
+            iocs.append(with_ports(Path(tmp), device))
         monitor = Monitor(Path(tmp), before=["var ebpfMonHangLimit 1", "var ebpfMonWaitLimit 1"]).start()
         for ioc in iocs:
             monitor.wait_ioc(ioc)
@@ -114,13 +124,26 @@ def main(minutes):
             kinds.update(re.findall("for (port|the GIL|the lock set|a mutex)", text))
             seen.update(l for l in monitor.lines("IOC_EVENTS").splitlines() if FALSE.search(l))
         ended.set()
+        for client in clients:
+            client.join()
+        for ioc in iocs[:2]:
+            for k in range(6):
+                ioc.put(f"SLOW{k}.A", 1e3, wait=False)
+        iocs[2].put("CALM", 1, wait=False)
+        device.answers["SLOW?"] = (0.1, "SLOW 1")
+        try:
+            until(lambda: not any(monitor.get(name) for name in STAYS) and "thread " not in monitor.lines("WAITS_TEXT"), 30,
+                  lambda: "stays: " + monitor.lines("WAITS_TEXT") + monitor.lines("HANG_STACKS"))
+        except Late as late:
+            seen.add(str(late))
+        users.kill()
         for thing in (monitor, *iocs):
             thing.discard()
     ca.forget()
     repeater.kill()
     for left in list(process.alive):
         left.kill()
-    print("\n".join(seen) + f"seed {seed}: {stops} stops in {minutes:g} minutes, threads that waited at {hangs} looks (for {', '.join(sorted(kinds))}), {len(seen)} false deadlocks")
+    print("\n".join([*seen, ""]) + f"seed {seed}: {stops} stops in {minutes:g} minutes, threads that waited at {hangs} looks (for {', '.join(sorted(kinds))}), {len(seen)} false deadlocks, or hangs that stay")
     return 1 if seen or not hangs else 0
 
 
