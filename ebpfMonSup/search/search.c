@@ -255,6 +255,7 @@ struct ebpfMonSearch {
 #define NEVER_NS         EBPFMON_SECOND_NS /* EBPFMON_SEARCH_ENOUGH searches over this time (ns): nobody has the name */
 #define COPY_NS          10000000u /* A search or beacon goes to several addresses: its copies come within this time */
 #define CLIENT_SEARCHES  16 /* after so many searches the client's entry is raised */
+#define BOTH_NS          (2 * EBPFMON_SECOND_NS) /* two servers that answer one search do so within this time */
 #define SERVER_BEACONS   4  /* after so many beacons the server's entry is raised */
 #define RESTART_SPEEDUP  4  /* if beacons come so many times faster than before, the server has restarted */
 
@@ -648,8 +649,9 @@ static void fillState(ebpfMonSearch *s, const ebpfMonSearchName *name, uint64_t 
         state->way = name->way;
         state->isNever = name->head.raised != 0;
     }
+    /* An answer long before that of another server is of one that has got another port, or is gone. */
     for (unsigned i = 0; a && i < 2; i++)
-        if (a->time[i] && getAge(now, a->time[i]) < EBPFMON_SEARCH_FORGET)
+        if (a->time[i] && getAge(now, a->time[i]) < EBPFMON_SEARCH_FORGET && getAge(a->time[0], a->time[i]) < BOTH_NS)
             state->server[state->servers++] = a->server[i];
 }
 
