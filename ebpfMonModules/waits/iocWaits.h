@@ -65,7 +65,10 @@ typedef struct {
 /* Why a thread hangs (waitGraph.h), in one sentence. */
 typedef struct {
     pid_t    tid;
+    uint64_t begin;         /* of its hang, which tells it from another one; 0: not known … */
+    uint64_t switches;      /* … then: how often the thread has run */
     uint64_t since;         /* it is known to hang since then, or before */
+    int      isOld;         /* the reading before had it, too */
     char     name[16];
     char     text[EBPFMON_WAIT_TEXT], brief[80];
     char     waiters[1000]; /* a line for each thread that waits for this one */

@@ -54,8 +54,8 @@ struct ebpfMonWaits {
     double   recordNs;         /* CPU time that one record takes */
     double   round;            /* s: in which all records are looked at */
     unsigned quiet, told;
-    struct { uint32_t iocId; pid_t tid; int isLate; } hang[2 * EBPFMON_HUNG_THREADS]; /* threads that hang; then scan
-                                * threads that are late and stand still */
+    struct { uint32_t iocId; pid_t tid; int isLate; uint64_t begin; } hang[2 * EBPFMON_HUNG_THREADS]; /* threads that
+                                * hang; then scan threads that are late and stand still ("begin" is 0) */
     unsigned hangs;
     struct { char hang[80], late[80]; } cause, causeShown; /* as ebpfMonPublished.hangCause and lateCause */
     uint64_t cpu, costSince;   /* ns of CPU time since then */
@@ -265,36 +265,42 @@ static void readHangs(ebpfMonWaits *w)
         w->hang[w->hangs].iocId = p->health.hung[i].iocId;
         w->hang[w->hangs].tid = (pid_t)p->health.hung[i].tid;
         w->hang[w->hangs].isLate = 0;
+        w->hang[w->hangs].begin = p->health.hung[i].begin;
     }
     for (unsigned i = 0; i < p->health.standing; i++, w->hangs++) {
         w->hang[w->hangs].iocId = p->health.lateThread[i].iocId;
         w->hang[w->hangs].tid = (pid_t)p->health.lateThread[i].tid;
         w->hang[w->hangs].isLate = 1;
+        w->hang[w->hangs].begin = 0;
     }
     ebpfMonPublishedUnlock();
 }
 
-/* "isBehind": not in a cycle itself. */
-static void addCause(ebpfMonIocWaits *ioc, pid_t tid, int isBehind, int isLate, uint64_t now,
+/* "isBehind": not in a cycle itself. "begin": of the hang, which tells it from another one of this thread; 0: not known. */
+static void addCause(ebpfMonIocWaits *ioc, pid_t tid, int isBehind, int isLate, uint64_t begin, uint64_t now,
                      const ebpfMonHangCause *old, unsigned olds)
 {
     ebpfMonHangCause *c = &ioc->cause[ioc->causes];
 
     if (ioc->causes == EBPFMON_HANG_CAUSES)
         return;
-    *c = (ebpfMonHangCause){ .tid = tid, .since = now, .isLate = isLate };
+    *c = (ebpfMonHangCause){ .tid = tid, .begin = begin, .since = begin ? begin : now, .isLate = isLate };
     c->isForEver = ebpfMonWaitGraphDescribe(&ioc->graph, ioc->mem, ioc->cat, tid, c->text, sizeof(c->text), c->brief,
                                             sizeof(c->brief)) && !isBehind;
     if (!c->text[0])
         return;
     ebpfMonWaitGraphAddWaiters(&ioc->graph, ioc->mem, ioc->cat, tid, c->waiters, sizeof(c->waiters));
     for (size_t i = 0; i < ioc->graph.threads; i++)
-        if (ioc->graph.thread[i].tid == tid)
+        if (ioc->graph.thread[i].tid == tid) {
             memcpy(c->name, ioc->graph.thread[i].name, sizeof(c->name));
+            c->switches = ioc->graph.thread[i].switches;
+        }
     for (unsigned i = 0; i < olds; i++)
-        if (old[i].tid == tid) {
-            c->since = old[i].since;
+        if (old[i].tid == tid && (old[i].begin == begin || !old[i].begin)) { /* at first it may have been late only */
+            if (!begin && old[i].switches == c->switches) /* else it may have gone on, and stand again */
+                c->since = old[i].since;
             c->isTold = old[i].isTold;
+            c->isOld = 1;
         }
     ioc->causes++;
 }
@@ -311,6 +317,14 @@ static int hasCause(const ebpfMonIocWaits *ioc, pid_t tid)
     return 0;
 }
 
+static uint64_t findHangBegin(const ebpfMonWaits *w, const ebpfMonIocWaits *ioc, pid_t tid)
+{
+    for (unsigned i = 0; i < w->hangs; i++)
+        if (w->hang[i].iocId == ioc->id && w->hang[i].tid == tid)
+            return w->hang[i].begin;
+    return 0;
+}
+
 /* The threads that hang, and all that are in a cycle. */
 static void findCauses(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
 {
@@ -324,11 +338,11 @@ static void findCauses(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
 
         if ((ebpfMonWaitGraphFindCycle(&ioc->graph, t->tid) || (t->ended && t->isSame && !t->isTimed)) &&
             !hasCause(ioc, t->tid))
-            addCause(ioc, t->tid, 0, 0, now, old, olds);
+            addCause(ioc, t->tid, 0, 0, findHangBegin(w, ioc, t->tid), now, old, olds);
     }
     for (unsigned i = 0; i < w->hangs; i++)
         if (w->hang[i].iocId == ioc->id && !hasCause(ioc, w->hang[i].tid))
-            addCause(ioc, w->hang[i].tid, 1, w->hang[i].isLate, now, old, olds);
+            addCause(ioc, w->hang[i].tid, 1, w->hang[i].isLate, w->hang[i].begin, now, old, olds);
 }
 
 /* The threads are read twice, a second apart, and then less often: what is the same at both times is sure. */
@@ -506,7 +520,7 @@ static void showCause(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonHangCause *c
 {
     ebpfMonWaitValues *v = &w->values;
     char text[EBPFMON_MODULE_EVENT] = "";
-    int told = c->isForEver ? 2 : ioc->graphs > 1 && c->since < now;
+    int told = c->isForEver ? 2 : c->isOld;
     ebpfMonWaitRow *row = addRow(w, ioc, "thread", c->name, c->since, 0, now);
 
     if (row)

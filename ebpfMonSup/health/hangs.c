@@ -115,6 +115,7 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
         if (i < EBPFMON_HUNG_THREADS) {
             health->hung[i].iocId = now[i].id;
             health->hung[i].tid = now[i].tid;
+            health->hung[i].begin = now[i].begin;
         }
     }
     hangs->n = health->hangs = n;
