@@ -37,6 +37,13 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
     return index < v->rows ? &v->row[index] : NULL;
 }
 
+static const void *getWhy(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonSubscriptionValues *v = ebpfMonSubscriptionsGetValues(subs);
+
+    return index < v->whySteps ? &v->why[index] : NULL;
+}
+
 /* In the order of ebpfMonSubscriptions.substitutions. */
 static ebpfMonPv pvs[] = {
     {"SUBSCRIPTION_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(subscriptions)},
@@ -56,6 +63,9 @@ static ebpfMonPv pvs[] = {
     {"SUBSCRIPTION_WAITING_CNTS", 0, getRow, ebpfMonCellUnsigned, ROW(waiting)},
     {"SUBSCRIPTION_UNSENTS", 0, getRow, ebpfMonCellCount, ROW(unsent)},
     {"SUBSCRIPTION_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+    {"WHY_STEPS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, step)},
+    {"WHY_VERDICTS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, verdict)},
+    {"WHY_REASONS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, reason)},
 };
 
 /* --- metrics ----------------------------------------------------------------------------------------------------- */

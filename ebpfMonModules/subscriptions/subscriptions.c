@@ -631,6 +631,32 @@ static void finishAsking(ebpfMonSubscriptions *d, asking *a)
         freeAsking(a);
 }
 
+static void cutBlanks(char *text)
+{
+    for (size_t n = strlen(text); n && text[n - 1] == ' '; n--)
+        text[n - 1] = 0;
+}
+
+/* The lines of the steps: their name, verdict and reason stand at columns 2, 15 and 30 (why.c). */
+static void splitSteps(ebpfMonSubscriptionValues *v)
+{
+    memset(v->why, 0, sizeof(v->why));
+    v->whySteps = 0;
+    for (const char *line = v->whyText; line && v->whySteps < EBPFMON_WHY_STEPS; line = strchr(line, '\n')) {
+        ebpfMonWhyRow *row = &v->why[v->whySteps];
+
+        line += *line == '\n';
+        if (strncmp(line, "  ", 2) != 0 || strcspn(line, "\n") < 30)
+            continue;
+        snprintf(row->step, sizeof(row->step), "%.12s", line + 2);
+        snprintf(row->verdict, sizeof(row->verdict), "%.14s", line + 15);
+        snprintf(row->reason, sizeof(row->reason), "%.*s", (int)strcspn(line + 30, "\n"), line + 30);
+        cutBlanks(row->step);
+        cutBlanks(row->verdict);
+        v->whySteps++;
+    }
+}
+
 static void answerQuestions(ebpfMonSubscriptions *d)
 {
     char question[QUESTION];
@@ -648,6 +674,7 @@ static void answerQuestions(ebpfMonSubscriptions *d)
         return;
     memset(d->values.whyText, 0, sizeof(d->values.whyText));
     d->answer(d, question, d->values.whyText, sizeof(d->values.whyText));
+    splitSteps(&d->values);
 }
 
 /* Sets the cost, and the period that keeps it small: "cpu" ns were used for a look. */

@@ -52,6 +52,12 @@ typedef struct {
 } ebpfMonSubscriptionSum;
 
 #define EBPFMON_SUBSCRIPTION_SUMS 60
+#define EBPFMON_WHY_STEPS 8
+
+/* A step of an answer. */
+typedef struct {
+    char step[16], verdict[16], reason[200];
+} ebpfMonWhyRow;
 
 typedef struct {
     unsigned iocs, clients, subscriptions;
@@ -67,6 +73,8 @@ typedef struct {
     unsigned sums;
     ebpfMonSubscriptionSum sum[EBPFMON_SUBSCRIPTION_SUMS + 3];
     char     whyText[4000];
+    unsigned whySteps;
+    ebpfMonWhyRow why[EBPFMON_WHY_STEPS]; /* the same as a table */
 } ebpfMonSubscriptionValues;
 
 typedef struct ebpfMonSubscriptions ebpfMonSubscriptions;

@@ -50,7 +50,7 @@ def put(ioc, choice, ended):
     while not ended.wait(0.05):
         k = choice.randrange(6)
         client.put(f"{ioc.prefix}SLOW{k}.A", rawca.DOUBLE, [choice.choice([1e3, 1e5, 3e6])], sync=False)
-        client.put(f"{ioc.prefix}F{k}x{choice.randrange(len(SCANS))}.PROC", rawca.DOUBLE, [1.0], sync=False)
+        client.put(f"{ioc.prefix}F{k}x{choice.randrange(len(SCANS))}.PROC", rawca.DOUBLE, [1.0])  # waits, so that no puts are left at the end
     client.close()
 
 

@@ -320,6 +320,8 @@ def test_records_that_do_not_process(ioc, monitor):
 def test_a_question_by_pv(ioc, monitor):
     monitor.put("WHY_PV.VAL$", ioc.prefix + "DISABLED")
     until(lambda: monitor.lines("WHY_TEXT").startswith("record: it is disabled"), 30, lambda: monitor.lines("WHY_TEXT"))
+    until(lambda: monitor.list("WHY_STEPS") == STEPS, 10, lambda: str(monitor.list("WHY_STEPS")))
+    assert monitor.list("WHY_VERDICTS")[1] == "here it stops" and monitor.list("WHY_REASONS")[1] == "it is disabled: DISA is 1, as DISV"
 
 
 def test_subscriptions_of_others(ioc, monitor, new_ioc):
