@@ -141,7 +141,7 @@ typedef struct ebpfMonPv {
     int           gaps;   /* nonzero: a number that is not known of every row; NaN or less than 0 says that it is not */
     size_t        severity; /* 1 + offset in the row of an int, the least alarm severity of the PV; 0: there is none */
     size_t        cause;  /* 1 + offset in the row of a text, the cause of an alarm (AMSG); 0: there is none */
-    int           light;  /* of ebpfMonCellUnsigned: if it is above 0, HOST_STATUS is 1 warning, 2 trouble; 0: neither */
+    int           light;  /* of ebpfMonCellUnsigned: above 0, HOST_STATUS is 1 a warning, 2 trouble; 0: neither */
 } ebpfMonPv;
 
 /* --- the module ------------------------------------------------------------------------------------------------ */

@@ -276,7 +276,8 @@ static void readHangs(ebpfMonWaits *w)
     ebpfMonPublishedUnlock();
 }
 
-/* "isBehind": not in a cycle itself. "begin": of the hang, which tells it from another one of this thread; 0: not known. */
+/* "isBehind": not in a cycle itself. "begin": of the hang, which tells it from another one of this thread; 0: not
+ * known. */
 static void addCause(ebpfMonIocWaits *ioc, pid_t tid, int isBehind, int isLate, uint64_t begin, uint64_t now,
                      const ebpfMonHangCause *old, unsigned olds)
 {
