@@ -19,9 +19,11 @@ static const char usage[] =
     "ebpfMonHistory report FROM TO     one page about this time, for a logbook: Markdown, or with --html\n"
     "                                  a page with pictures\n"
     "  PV                 only puts to PVs that match (* and ?)\n"
-    "  -f, --from TIME    -2h, -30m, -3d, today, yesterday, 03:10, \"2026-11-28 03:10:05\"; default: the begin\n"
+    "  -f, --from TIME    -2h, -30m, -3d, today, yesterday, 03:10, \"2026-11-28 03:10:05\", 2026-11-28T03:10:05Z\n"
+    "                     (UTC), 03:10..03:20; default: the begin\n"
     "  -t, --to TIME      default: now\n"
     "  -u, --user NAME    -H, --host NAME    -i, --ioc NAME    -v, --value TEXT: only those that match\n"
+    "  -p, --process TEXT only puts in whose writer or way it stands: a program, \"pid 4711\", an address\n"
     "  -k, --kind KIND    put, event, chain, minute, client, start, gap, lost; of a frozen file also\n"
     "                     ioc, record, variables\n"
     "  -x, --unexpected   only puts that the rules did not expect\n"
@@ -36,7 +38,7 @@ static const char usage[] =
 static const struct option options[] = {
     {"from", required_argument, NULL, 'f'}, {"to", required_argument, NULL, 't'},
     {"user", required_argument, NULL, 'u'}, {"host", required_argument, NULL, 'H'},
-    {"ioc", required_argument, NULL, 'i'},
+    {"ioc", required_argument, NULL, 'i'}, {"process", required_argument, NULL, 'p'},
     {"value", required_argument, NULL, 'v'}, {"kind", required_argument, NULL, 'k'},
     {"unexpected", no_argument, NULL, 'x'}, {"automatic", no_argument, NULL, 'a'}, {"failed", no_argument, NULL, 'e'},
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
@@ -46,13 +48,19 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0}
 };
 
-/* 0, or -1: a message was printed. */
-static int readTime(const char *text, int64_t *time)
+static int64_t getNow(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_REALTIME, &now);
-    if (ebpfMonHistoryParseTime(text, now.tv_sec * 1000000000ll + now.tv_nsec, time) == 0)
+    return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+/* "to" NULL: no second time may stand behind dots. 0, or -1: a message was printed. */
+static int readTime(const char *text, int64_t *time, int64_t *to)
+{
+    if ((to ? ebpfMonHistoryParseRange(text, getNow(), time, to) :
+         ebpfMonHistoryParseTime(text, getNow(), 1, time)) == 0)
         return 0;
     fprintf(stderr, "ebpfMonHistory: \"%s\" is no time. Give one as -2h, yesterday, 03:10 or \"2026-11-28 03:10\"\n",
             text);
@@ -65,8 +73,9 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     char *end = "";
 
     switch (option) {
-    case 'f': return readTime(optarg, &q->from);
-    case 't': return readTime(optarg, &q->to);
+    case 'f': return readTime(optarg, &q->from, &q->to);
+    case 't': return readTime(optarg, &q->to, NULL);
+    case 'p': q->process = optarg; return 0;
     case 'u': q->user = optarg; return 0;
     case 'H': q->host = optarg; return 0;
     case 'i': q->ioc = optarg; return 0;
@@ -94,14 +103,6 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     }
 }
 
-static int64_t getNow(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return now.tv_sec * 1000000000ll + now.tv_nsec;
-}
-
 /* About the last day, if nothing else is asked for. As ebpfMonHistoryAsk. */
 static long writeReport(ebpfMonHistoryQuestion *q, char *why, size_t size)
 {
@@ -125,7 +126,7 @@ static int takeCommand(int argc, char *argv[], command *c)
 
     while (at < argc && strcmp(argv[at], "why") != 0 && strcmp(argv[at], "report") != 0)
         at++;
-    if (at == argc || (at > 1 && argv[at - 1][0] == '-' && strchr("ftuHivknd", argv[at - 1][1]) && !argv[at - 1][2]))
+    if (at == argc || (at > 1 && argv[at - 1][0] == '-' && strchr("ftuHivkpnd", argv[at - 1][1]) && !argv[at - 1][2]))
         return argc;
     c->name = argv[at];
     left = at;
@@ -138,14 +139,16 @@ static int takeCommand(int argc, char *argv[], command *c)
     return left;
 }
 
+static int isReport(const command *c)
+{
+    return c->name && strcmp(c->name, "report") == 0;
+}
+
 /* As ebpfMonHistoryAsk. */
 static long runCommand(const command *c, ebpfMonHistoryQuestion *q, char *why, size_t size)
 {
-    if (strcmp(c->name, "report") == 0) {
-        if ((c->word[0] && readTime(c->word[0], &q->from)) || (c->word[1] && readTime(c->word[1], &q->to)))
-            exit(2);
+    if (isReport(c))
         return writeReport(q, why, size);
-    }
     q->pv = c->word[0];
     if (q->pv)
         return ebpfMonHistoryWhy(q, c->word[1], getNow(), stdout, why, size);
@@ -162,7 +165,7 @@ int main(int argc, char *argv[])
     long rows;
 
     argc = takeCommand(argc, argv, &c);
-    while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:xean:d:hr", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:t:u:H:i:v:k:p:xean:d:hr", options, NULL)) != -1) {
         if (option == 'h') {
             fputs(usage, stdout);
             return 0;
@@ -174,6 +177,13 @@ int main(int argc, char *argv[])
         q.pv = argv[optind++];
     if (optind < argc || (c.name && q.pv)) {
         fprintf(stderr, "ebpfMonHistory: give one PV, with * for several. The shell wants '*' in quotes\n");
+        return 2;
+    }
+    if (isReport(&c) &&
+        ((c.word[0] && readTime(c.word[0], &q.from, &q.to)) || (c.word[1] && readTime(c.word[1], &q.to, NULL))))
+        return 2;
+    if (q.from && q.to && q.from > q.to) {
+        fprintf(stderr, "ebpfMonHistory: the time from which to ask is after the one to which\n");
         return 2;
     }
     if (c.name)

@@ -104,6 +104,7 @@ static const topTextSpec topTextSpecs[topTextCount] = {
     [topEvents] = {"EVENTS OF IOCS, newest first", "IOC_EVENTS"},
     [topStacks] = {"THREADS THAT HANG", "HANG_STACKS"},
     [topKept] = {"KEPT CHAINS, newest first", "CHAIN_LOG"},
+    [topFound] = {"HISTORY, newest first", "HISTORY_TEXT"},
 };
 
 #define NO_TABLE {TOP_NONE}
@@ -127,6 +128,8 @@ const topViewSpec topViewSpecs[] = {
     {"subscriptions", 'w', "what IOCs send, and which clients do not take it", {topSubscriptions, TOP_NONE}, NO_TEXT,
      0},
     {"events", 'e', "starts, ends and hangs of IOCs; threads that hang", NO_TABLE, {topEvents, topStacks, TOP_NONE}, 0},
+    {"history", 'y', "what HISTORY_FROM, _TO, _PV and _USER ask for (write them with caput)", NO_TABLE,
+     {topFound, TOP_NONE}, 0},
     {"losses", 'l', "lost events, names that nobody has, all states of the monitor", {topLosses, topUnfound, TOP_NONE},
      NO_TEXT, 0, 1},
 };
@@ -547,8 +550,7 @@ static void addHelp(topLook *look, unsigned lines, topSheet *sheet)
         "< >     sort by the column to the left or right; r: reverse; =: as the monitor",
         "/       only rows that have a text, or match a pattern with * and ?; Esc: all",
         "blank   stops new values, and lets them come again",
-        "h       shows the histogram of this record's chains to all users; H: of all.",
-        "        This needs the right to write CHAIN_HIST_ROOT",
+        "h       histogram of this record, for all users (CHAIN_HIST_ROOT); H: of all",
         "?       closes this help; q: ends"};
     unsigned count = sizeof(keys) / sizeof(keys[0]);
 

@@ -28,7 +28,7 @@ typedef struct {
 extern const topItemSpec topItemSpecs[];
 
 /* Texts of several lines: indexes of topTextSpecs, and their number. */
-enum { topEvents, topStacks, topKept, topTextCount };
+enum { topEvents, topStacks, topKept, topFound, topTextCount };
 
 #define TOP_VIEW_TABLES 4
 #define TOP_NONE (-1)

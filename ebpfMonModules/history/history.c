@@ -81,6 +81,11 @@ const ebpfMonHistoryValues *ebpfMonHistoryGetValues(const ebpfMonHistory *h)
     return &h->shown;
 }
 
+const char *ebpfMonHistoryGetFile(const ebpfMonHistory *h)
+{
+    return h->conf.file;
+}
+
 int ebpfMonHistoryConfigure(ebpfMonHistory *h, const char *file, int megabytes, int days, const char *leaveOut,
                             char *why, size_t size)
 {

@@ -42,6 +42,9 @@ int ebpfMonHistoryConfigure(ebpfMonHistory *history, const char *file, int megab
 int ebpfMonHistoryKeepRing(ebpfMonHistory *history, const char *folder, int megabytes, const char *packets, char *why,
                            size_t size);
 
+/* Where it is kept; "": nowhere. */
+const char *ebpfMonHistoryGetFile(const ebpfMonHistory *history);
+
 /* Nonzero after Start: packets are kept, and AddPacket is to be called. */
 int ebpfMonHistoryKeepsPackets(const ebpfMonHistory *history);
 

@@ -12,11 +12,35 @@
 
 /* --- times --- */
 
-static int64_t makeTime(struct tm *tm, double seconds)
+/* Of a local time that comes twice, because clocks are set back, the first one, or with "isEnd" the last one. One that
+ * does not come, because they are set ahead, is as an hour earlier, or later. */
+static time_t chooseLocal(const struct tm *tm, int isEnd)
+{
+    time_t best = 0;
+    int isBestReal = -1;
+
+    for (int isSummer = -1; isSummer <= 1; isSummer++) {
+        struct tm copy = *tm;
+        time_t time;
+        int isReal;
+
+        copy.tm_isdst = isSummer;
+        time = mktime(&copy);
+        isReal = copy.tm_hour == tm->tm_hour && copy.tm_min == tm->tm_min;
+        if (isReal > isBestReal || (isReal == isBestReal && (isEnd ? time > best : time < best))) {
+            best = time;
+            isBestReal = isReal;
+        }
+    }
+    return best;
+}
+
+/* The day may be less than 1. */
+static int64_t makeTime(struct tm *tm, double seconds, int isUtc, int isEnd)
 {
     tm->tm_sec = (int)seconds;
-    tm->tm_isdst = -1;
-    return (int64_t)mktime(tm) * SECOND + (int64_t)((seconds - (int)seconds) * SECOND);
+    return (int64_t)(isUtc ? timegm(tm) : chooseLocal(tm, isEnd)) * SECOND +
+           (int64_t)((seconds - (int)seconds) * SECOND);
 }
 
 static int64_t findMidnight(int64_t now, int daysBefore)
@@ -27,7 +51,7 @@ static int64_t findMidnight(int64_t now, int daysBefore)
     localtime_r(&seconds, &tm);
     tm.tm_hour = tm.tm_min = 0;
     tm.tm_mday -= daysBefore;
-    return makeTime(&tm, 0);
+    return makeTime(&tm, 0, 0, 0);
 }
 
 static int parseAgo(const char *text, int64_t now, int64_t *time)
@@ -37,19 +61,65 @@ static int parseAgo(const char *text, int64_t now, int64_t *time)
     double seconds = strcmp(unit, "s") == 0 ? 1 : strcmp(unit, "m") == 0 || strcmp(unit, "min") == 0 ? 60 :
                      strcmp(unit, "h") == 0 ? 3600 : strcmp(unit, "d") == 0 ? 86400 : 0;
 
-    if (!seconds || n < 0 || n * seconds > (double)now / SECOND)
+    if (!seconds || !(n >= 0 && n * seconds <= (double)now / SECOND)) /* nor is it NaN */
         return -1;
     *time = now - (int64_t)(n * seconds * SECOND);
     return 0;
 }
 
-int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time)
+/* Nonzero: there is such a day and such a time. mktime would take the 31st of November for the first of December. */
+static int isReal(const struct tm *tm, double second)
 {
-    time_t seconds = (time_t)(now / SECOND);
-    double second = 0;
-    struct tm tm;
+    struct tm copy = *tm;
+
+    copy.tm_sec = 0;
+    timegm(&copy);
+    return tm->tm_year >= 70 && tm->tm_year < 300 && copy.tm_mon == tm->tm_mon && copy.tm_mday == tm->tm_mday &&
+           copy.tm_hour == tm->tm_hour && copy.tm_min == tm->tm_min && second >= 0 && second < 61;
+}
+
+/* The whole text is a time of a day. */
+static int parseClock(const char *text, struct tm *tm, double *second, int *isUtc)
+{
     int end = 0;
 
+    if (sscanf(text, CLOCK, &tm->tm_hour, &tm->tm_min, &end, second, &end) < 2)
+        return -1;
+    *isUtc = text[end] == 'Z';
+    return text[end + *isUtc] ? -1 : 0;
+}
+
+static int parseDate(const char *text, int64_t now, int isEnd, int64_t *time)
+{
+    time_t seconds = (time_t)(now / SECOND);
+    int end = 0, isUtc = 0;
+    double second = 0;
+    struct tm tm;
+
+    localtime_r(&seconds, &tm);
+    tm.tm_min = tm.tm_hour = 0;
+    if (sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &end) == 3) {
+        tm.tm_year -= 1900;
+        tm.tm_mon--;
+        text += end;
+        text += *text == ' ' || *text == 'T';
+        if ((*text && parseClock(text, &tm, &second, &isUtc)) || !isReal(&tm, second))
+            return -1;
+        *time = makeTime(&tm, second, isUtc, isEnd);
+        return 0;
+    }
+    if (parseClock(text, &tm, &second, &isUtc) || isUtc || !isReal(&tm, second))
+        return -1;
+    *time = makeTime(&tm, second, 0, isEnd);
+    if (*time > now) {
+        tm.tm_mday--;
+        *time = makeTime(&tm, second, 0, isEnd);
+    }
+    return 0;
+}
+
+int ebpfMonHistoryParseTime(const char *text, int64_t now, int isEnd, int64_t *time)
+{
     if (text[0] == '-')
         return parseAgo(text, now, time);
     if (strcmp(text, "now") == 0)
@@ -58,46 +128,47 @@ int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time)
         *time = findMidnight(now, 0);
     else if (strcmp(text, "yesterday") == 0)
         *time = findMidnight(now, 1);
-    else {
-        localtime_r(&seconds, &tm);
-        tm.tm_min = tm.tm_hour = 0;
-        if (sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &end) == 3) {
-            tm.tm_year -= 1900;
-            tm.tm_mon--;
-            text += end;
-            text += *text == ' ' || *text == 'T';
-            end = 0;
-            if (*text && (sscanf(text, CLOCK, &tm.tm_hour, &tm.tm_min, &end, &second, &end) < 2 || text[end]))
-                return -1;
-            *time = makeTime(&tm, second);
-        } else {
-            if (sscanf(text, CLOCK, &tm.tm_hour, &tm.tm_min, &end, &second, &end) < 2 || text[end])
-                return -1;
-            *time = makeTime(&tm, second);
-            if (*time > now) {
-                tm.tm_mday--;
-                *time = makeTime(&tm, second);
-            }
-        }
-    }
+    else
+        return parseDate(text, now, isEnd, time);
     return 0;
+}
+
+int ebpfMonHistoryParseRange(const char *text, int64_t now, int64_t *from, int64_t *to)
+{
+    const char *dots = strstr(text, "..");
+    char begin[60];
+
+    if (!dots)
+        return ebpfMonHistoryParseTime(text, now, 0, from);
+    if ((size_t)snprintf(begin, sizeof(begin), "%.*s", (int)(dots - text), text) >= sizeof(begin))
+        return -1;
+    return ebpfMonHistoryParseTime(begin, now, 0, from) || ebpfMonHistoryParseTime(dots + 2, now, 1, to) ? -1 : 0;
 }
 
 /* --- the answer --- */
 
-/* Adds a condition and binds its pattern; one without * and ? is compared, which an index serves. */
+/* As a value of SQL: in names and values a bracket is itself, not a set of characters as for GLOB. */
+#define GLOB_OF "replace(?%d, '[', '[[]')"
+
+/* Nonzero: it stands for more than itself. */
+static int isPattern(const char *text)
+{
+    return strpbrk(text, "*?") != NULL;
+}
+
+/* Adds a condition; a pattern without * and ? is compared, which an index serves. */
 static void addPattern(char *sql, size_t size, const char *column, const char *pattern, int at)
 {
     size_t used = strlen(sql);
 
     if (pattern)
-        snprintf(sql + used, size - used, " AND %s %s ?%d", column, strpbrk(pattern, "*?[") ? "GLOB" : "=", at);
+        snprintf(sql + used, size - used, isPattern(pattern) ? " AND %s GLOB " GLOB_OF : " AND %s = ?%d", column, at);
 }
 
 /* What selects the rows. Kinds but puts have an index of their own. */
 static const char *chooseRows(const ebpfMonHistoryQuestion *q)
 {
-    if (q->kind && !strpbrk(q->kind, "*?[") && strcmp(q->kind, "put") != 0)
+    if (q->kind && !isPattern(q->kind) && strcmp(q->kind, "put") != 0)
         return "kind <> 'put'";
     if (q->unexpected) /* the plus keeps SQLite from the index by time, which has all the expected ones, too */
         return q->automatic ? "reason IS NOT NULL" : "reason IS NOT NULL AND +automatic = 0";
@@ -116,12 +187,12 @@ static void addNames(char *sql, size_t size, const char *column, int at)
 
     snprintf(sql + used, size - used, "(WITH RECURSIVE p(v) AS (SELECT min(%s) FROM rows WHERE %s >= ?11 UNION ALL "
              "SELECT (SELECT min(%s) FROM rows WHERE %s > p.v) FROM p WHERE p.v < ?11 || char(1114111)) "
-             "SELECT v FROM p WHERE v GLOB ?%d LIMIT ?12)", column, column, column, column, at);
+             "SELECT v FROM p WHERE v GLOB " GLOB_OF " LIMIT ?12)", column, column, column, column, at);
 }
 
 static void bindNames(sqlite3_stmt *stmt, const char *pattern, int most)
 {
-    sqlite3_bind_text(stmt, 11, pattern, (int)strcspn(pattern, "*?["), SQLITE_STATIC);
+    sqlite3_bind_text(stmt, 11, pattern, (int)strcspn(pattern, "*?"), SQLITE_STATIC);
     sqlite3_bind_int(stmt, 12, most);
 }
 
@@ -133,7 +204,7 @@ static int areFew(sqlite3 *db, const char *column, const char *pattern)
     int few = 0;
 
     addNames(sql, sizeof(sql), column, 1);
-    if (!pattern || !strpbrk(pattern, "*?[") || sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+    if (!pattern || !isPattern(pattern) || sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
         return 0;
     sqlite3_bind_text(stmt, 1, pattern, -1, SQLITE_STATIC);
     bindNames(stmt, pattern, FEW + 1);
@@ -146,7 +217,7 @@ static int areFew(sqlite3 *db, const char *column, const char *pattern)
 /* Nonzero: what is asked for has an index by time of its own, which has few rows. */
 static int isRare(const ebpfMonHistoryQuestion *q)
 {
-    return q->unexpected || q->failed || (q->kind && !strpbrk(q->kind, "*?[") && strcmp(q->kind, "put") != 0);
+    return q->unexpected || q->failed || (q->kind && !isPattern(q->kind) && strcmp(q->kind, "put") != 0);
 }
 
 /* A run may have ended after the time that is asked for: its put before that is not known by itself. Times at which
@@ -174,11 +245,14 @@ static const char *makeSql(sqlite3 *db, const ebpfMonHistoryQuestion *q, char *s
     addPattern(sql, size, "value", q->value, 7);
     addPattern(sql, size, "kind", q->kind, 8);
     used = strlen(sql);
+    if (q->process)
+        snprintf(sql + used, size - used, " AND instr(coalesce(who, '') || ' ' || coalesce(origin, ''), ?13)");
+    used = strlen(sql);
     snprintf(sql + used, size - used, " ORDER BY time DESC, id DESC LIMIT ?9) "
              "SELECT " EBPFMON_HISTORY_COLUMNS " FROM (SELECT * FROM found UNION ALL "
-             "SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows WHERE kind IN ('gap', 'lost') "
-             "AND time >= max(?1, coalesce((SELECT min(time) FROM found), ?1)) "
-             "AND first <= ?2) ORDER BY time, id");
+             "SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM gaps WHERE first <= ?2 AND automatic <= %d "
+             "AND time >= (SELECT CASE count(*) WHEN ?9 THEN min(time) ELSE ?1 END FROM found)%s) ORDER BY time, id",
+             q->automatic, q->from ? "" : " AND first > 0"); /* who asks for all knows that it begins somewhere */
     return byPv ? q->pv : byUser ? q->user : NULL;
 }
 
@@ -190,7 +264,7 @@ static sqlite3_stmt *prepareQuestion(sqlite3 *db, const ebpfMonHistoryQuestion *
     const char *few = makeSql(db, q, sql, sizeof(sql));
 
     if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) {
-        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(db));
+        ebpfMonHistoryStoreDescribe(db, why, size);
         return NULL;
     }
     sqlite3_bind_int64(stmt, 1, q->from);
@@ -202,36 +276,70 @@ static sqlite3_stmt *prepareQuestion(sqlite3 *db, const ebpfMonHistoryQuestion *
     sqlite3_bind_int64(stmt, 10, q->to ? q->to + EBPFMON_HISTORY_RUN_LONGEST : INT64_MAX);
     if (few)
         bindNames(stmt, few, FEW);
+    if (q->process)
+        sqlite3_bind_text(stmt, 13, q->process, -1, SQLITE_STATIC);
     return stmt;
+}
+
+static int isNote(sqlite3_stmt *row)
+{
+    const char *kind = ebpfMonHistoryRowText(row, ebpfMonAtKind);
+
+    return strcmp(kind, "gap") == 0 || strcmp(kind, "lost") == 0;
+}
+
+long ebpfMonHistoryEach(const ebpfMonHistoryQuestion *q, void (*take)(void *arg, sqlite3_stmt *row), void *arg,
+                        char *why, size_t size)
+{
+    sqlite3 *db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
+    sqlite3_stmt *stmt = db ? prepareQuestion(db, q, why, size) : NULL;
+    long n = 0;
+    int status = SQLITE_ERROR;
+
+    if (db && q->isStopping)
+        sqlite3_progress_handler(db, 10000, q->isStopping, q->arg);
+    while (stmt && (status = sqlite3_step(stmt)) == SQLITE_ROW) {
+        n += !isNote(stmt) || (q->kind && strcmp(ebpfMonHistoryRowText(stmt, ebpfMonAtKind), q->kind) == 0);
+        take(arg, stmt);
+    }
+    if (stmt && status != SQLITE_DONE)
+        ebpfMonHistoryStoreDescribe(db, why, size);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    return status == SQLITE_DONE ? n : -1;
+}
+
+typedef struct {
+    FILE *out;
+    ebpfMonHistoryForm form;
+    ebpfMonJson json;
+} writing;
+
+static void writeRow(void *arg, sqlite3_stmt *row)
+{
+    writing *w = arg;
+
+    switch (w->form) {
+    case ebpfMonHistoryText:     ebpfMonHistoryRowWriteText(row, w->out); break;
+    case ebpfMonHistoryCsv:      ebpfMonHistoryRowWriteCsv(row, w->out); break;
+    case ebpfMonHistoryCaPutLog:
+        if (!isNote(row)) /* its lines are puts only */
+            ebpfMonHistoryRowWriteCaPutLog(row, w->out);
+        break;
+    case ebpfMonHistoryJson:
+    case ebpfMonHistoryOtlp:
+    case ebpfMonHistoryHtml:     ebpfMonHistoryRowWriteJson(row, &w->json, w->out); break;
+    }
 }
 
 long ebpfMonHistoryAsk(const ebpfMonHistoryQuestion *q, FILE *out, char *why, size_t size)
 {
-    sqlite3 *db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
-    sqlite3_stmt *stmt = db ? prepareQuestion(db, q, why, size) : NULL;
-    ebpfMonJson json = { 0 };
-    long n = 0;
-    int status = SQLITE_ERROR;
+    writing w = { .out = out, .form = q->form };
+    long n;
 
-    if (stmt && q->form == ebpfMonHistoryCsv)
+    if (q->form == ebpfMonHistoryCsv)
         ebpfMonHistoryRowWriteCsvHeader(out);
-    while (stmt && (status = sqlite3_step(stmt)) == SQLITE_ROW) {
-        const char *kind = ebpfMonHistoryRowText(stmt, ebpfMonAtKind);
-
-        n += (strcmp(kind, "gap") != 0 && strcmp(kind, "lost") != 0) || (q->kind && strcmp(kind, q->kind) == 0);
-        switch (q->form) {
-        case ebpfMonHistoryText:     ebpfMonHistoryRowWriteText(stmt, out); break;
-        case ebpfMonHistoryCsv:      ebpfMonHistoryRowWriteCsv(stmt, out); break;
-        case ebpfMonHistoryCaPutLog: ebpfMonHistoryRowWriteCaPutLog(stmt, out); break;
-        case ebpfMonHistoryJson:
-        case ebpfMonHistoryOtlp:
-        case ebpfMonHistoryHtml:     ebpfMonHistoryRowWriteJson(stmt, &json, out); break;
-        }
-    }
-    if (stmt && status != SQLITE_DONE)
-        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(db));
-    ebpfMonJsonFree(&json);
-    sqlite3_finalize(stmt);
-    sqlite3_close(db);
-    return status == SQLITE_DONE ? n : -1;
+    n = ebpfMonHistoryEach(q, writeRow, &w, why, size);
+    ebpfMonJsonFree(&w.json);
+    return n;
 }

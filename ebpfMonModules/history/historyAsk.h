@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdint.h>
+#include <sqlite3.h>
 
 typedef enum {
     ebpfMonHistoryText, ebpfMonHistoryJson, ebpfMonHistoryCsv, ebpfMonHistoryCaPutLog,
@@ -22,11 +23,23 @@ typedef struct {
     int failed;            /* nonzero: only puts that were denied, or wrote nothing for another reason */
     ebpfMonHistoryForm form;
     int isReport;          /* nonzero: historyReport.h */
+    const char *process;   /* a part of what is known of the writer and the way, such as "caput"; NULL: any */
+    /* called now and then while it is looked for; nonzero: give up. NULL: nothing */
+    int (*isStopping)(void *arg);
+    void *arg;
 } ebpfMonHistoryQuestion;
 
 /* Reads a time: "2026-11-28 03:10:05.5", "2026-11-28", "03:10" (the last one that is over), "-2h", "-90m", "-30s",
- * "-3d", "now", "today", "yesterday". "now": ns since 1970. 0, or -1: it is none of these. Times are local times. */
-int ebpfMonHistoryParseTime(const char *text, int64_t now, int64_t *time);
+ * "-3d", "now", "today", "yesterday". "now": ns since 1970. 0, or -1: it is none of these, or no such time. Times are
+ * local times, but "2026-11-28T03:10:05Z". isEnd: of a local time that comes twice the last one, else the first. */
+int ebpfMonHistoryParseTime(const char *text, int64_t now, int isEnd, int64_t *time);
+
+/* The same; also "03:10..03:20". Without dots only *from is set. */
+int ebpfMonHistoryParseRange(const char *text, int64_t now, int64_t *from, int64_t *to);
+
+/* Calls "take" for each row, the oldest first. The result is that of ebpfMonHistoryAsk. */
+long ebpfMonHistoryEach(const ebpfMonHistoryQuestion *question, void (*take)(void *arg, sqlite3_stmt *row), void *arg,
+                        char *why, size_t size);
 
 /* Writes the answer, the oldest row first. Gaps in that time are among them, whatever is
  * asked. Returns the number of rows but for these; -1: "why" says what is wrong. */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <epicsMutex.h>
+#include <errlog.h>
 
 #include "common/clock.h"
 #include "common/files.h"
@@ -18,6 +19,7 @@
 #include "history/historyMinutes.h"
 #include "history/historyReport.h"
 #include "history/historyPackets.h"
+#include "history/historyTar.h"
 #include "model/published.h"
 #include "shared/iocInventory.h"
 #include "export/shared/jsonGen.h" /* the last one: epicsVersion.h makes a macro of epicsReleaseVersion */
@@ -28,12 +30,13 @@
 #define DISK      16 /* times the memory, for all files */
 #define SIGN_ROWS 2000 /* written between two signs of the thread */
 #define PREFIX    "frozen-"
-#define PART      ".sqlite.part" /* what a kill leaves is removed with the next file */
+#define PART      ".part" /* a folder: what a kill leaves is removed with the next file */
+#define ALL       "all.tar"
 #define RECORD_BYTES 65536       /* of a record's inventory */
 
-static const char *const endings[] = {
-    ".sqlite", ".html", ".md", ".pcapng", PART, PART "-wal", PART "-shm", ".html.part", ".md.part",
-};
+enum { nameHtml = 1, nameMarkdown, namePackets };
+
+static const char *const names[] = { EBPFMON_HISTORY_IN_TAR, "report.html", "report.md", "packets.pcapng", NULL };
 
 struct ebpfMonHistoryFreezer {
     char folder[256];
@@ -142,38 +145,37 @@ void ebpfMonHistoryFreezerRequest(ebpfMonHistoryFreezer *f, const char *note)
 
 /* --- the file --- */
 
-/* Nonzero: the name begins as that of a frozen file, and what stands behind the time is "ending". */
-static int endsAs(const char *name, const char *ending)
+static int hasEnding(const struct dirent *entry, const char *ending)
 {
+    const char *name = entry->d_name;
+
     return strncmp(name, PREFIX, sizeof(PREFIX) - 1) == 0 && strcmp(name + strcspn(name, "."), ending) == 0;
 }
 
 static int isFrozen(const struct dirent *entry)
 {
-    return endsAs(entry->d_name, ".sqlite");
+    return hasEnding(entry, ".tar");
 }
 
 static int isPart(const struct dirent *entry)
 {
-    return endsAs(entry->d_name, PART);
+    return hasEnding(entry, PART);
 }
 
-/* The files of one time: bytes on the disk. With "isOld" they are removed. */
-static uint64_t sumFiles(const ebpfMonHistoryFreezer *f, const char *name, int isOld)
+static void removeFolder(const char *folder)
 {
-    uint64_t bytes = 0;
+    static const char *const others[] = { ALL, EBPFMON_HISTORY_IN_TAR "-wal", EBPFMON_HISTORY_IN_TAR "-shm", NULL };
+    char path[600];
 
-    for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++) {
-        char path[600];
-        struct stat st;
-
-        snprintf(path, sizeof(path), "%s/%.*s%s", f->folder, (int)strcspn(name, "."), name, endings[i]);
-        if (isOld)
-            unlink(path);
-        else if (stat(path, &st) == 0)
-            bytes += (uint64_t)st.st_blocks * 512;
+    for (int i = 0; names[i]; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        unlink(path);
     }
-    return bytes;
+    for (int i = 0; others[i]; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, others[i]);
+        unlink(path);
+    }
+    rmdir(folder);
 }
 
 /* Names are times, so their order is that of the files. The newest one stays in any case. */
@@ -182,18 +184,23 @@ static void removeOldFiles(const ebpfMonHistoryFreezer *f)
     struct dirent **list;
     int count = scandir(f->folder, &list, isFrozen, alphasort);
     uint64_t bytes = 0;
+    char path[600];
 
     for (int i = count - 1; i >= 0; i--) {
-        bytes += sumFiles(f, list[i]->d_name, 0);
+        struct stat st;
+
+        snprintf(path, sizeof(path), "%s/%s", f->folder, list[i]->d_name);
+        bytes += stat(path, &st) == 0 ? (uint64_t)st.st_blocks * 512 : 0;
         if (i < count - 1 && (i < count - FILES || bytes > (uint64_t)f->megabytes * DISK << 20))
-            sumFiles(f, list[i]->d_name, 1);
+            unlink(path);
         free(list[i]);
     }
     if (count >= 0)
         free(list);
     count = scandir(f->folder, &list, isPart, alphasort);
     for (int i = 0; i < count; i++) {
-        sumFiles(f, list[i]->d_name, 1);
+        snprintf(path, sizeof(path), "%s/%s", f->folder, list[i]->d_name);
+        removeFolder(path);
         free(list[i]);
     }
     if (count >= 0)
@@ -349,52 +356,72 @@ static int writeFile(const ebpfMonHistoryFreezer *f, const char *path, uint64_t 
     return status;
 }
 
-/* The page about the rows of a file. It gets its name when it is whole. If it cannot be written, it can be made
- * later. */
-static void writePage(const char *base, const char *ending, uint64_t now, ebpfMonHistoryForm form)
+/* The page about the rows of a file. If it cannot be written, it can be made later. */
+static void writePage(const char *folder, const char *name, uint64_t now, ebpfMonHistoryForm form)
 {
-    char file[420], path[420], part[440], why[200];
+    char file[500], path[500], why[200];
     int failed;
     const ebpfMonHistoryQuestion q = { .file = file, .from = (int64_t)now - 600000000000ll, .to = (int64_t)now,
                                        .form = form };
     FILE *out;
 
-    snprintf(file, sizeof(file), "%s.sqlite", base);
-    snprintf(path, sizeof(path), "%s%s", base, ending);
-    snprintf(part, sizeof(part), "%s.part", path);
-    out = ebpfMonNewFileMake(part);
+    snprintf(file, sizeof(file), "%s/%s", folder, EBPFMON_HISTORY_IN_TAR);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    out = ebpfMonNewFileMake(path);
     if (!out)
         return;
     failed = ebpfMonHistoryWriteReport(&q, out, why, sizeof(why));
     failed |= fclose(out);
-    if (failed || rename(part, path))
-        unlink(part);
+    if (failed)
+        unlink(path);
 }
 
-/* The history gets its name when it is whole. The packets last: "why" says what is missing. */
-static int writeFiles(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, ebpfMonWorker *worker, char *why,
+/* The history, the pages, the packets. The packets last: "why" says what is missing. */
+static int writeParts(ebpfMonHistoryFreezer *f, const char *folder, uint64_t now, ebpfMonWorker *worker, char *why,
                       size_t size)
 {
-    char path[420], part[440];
+    char path[500];
 
-    snprintf(part, sizeof(part), "%s" PART, base);
-    snprintf(path, sizeof(path), "%s.sqlite", base);
-    if (writeFile(f, part, now, worker, why, size))
+    snprintf(path, sizeof(path), "%s/%s", folder, EBPFMON_HISTORY_IN_TAR);
+    if (writeFile(f, path, now, worker, why, size))
         return -1;
-    if (rename(part, path)) {
-        snprintf(why, size, "%s: %s", path, strerror(errno));
-        return -1;
-    }
-    writePage(base, ".html", now, ebpfMonHistoryHtml);
+    writePage(folder, names[nameHtml], now, ebpfMonHistoryHtml);
     ebpfMonWorkerGiveSign(worker);
-    writePage(base, ".md", now, ebpfMonHistoryText);
+    writePage(folder, names[nameMarkdown], now, ebpfMonHistoryText);
     ebpfMonWorkerGiveSign(worker);
-    snprintf(path, sizeof(path), "%s.pcapng", base);
-    return f->packets ? ebpfMonHistoryPacketsWrite(f->packets, path, f->note, worker, why, size) : 0;
+    snprintf(path, sizeof(path), "%s/%s", folder, names[namePackets]);
+    if (!f->packets || ebpfMonHistoryPacketsWrite(f->packets, path, f->note, worker, why, size) == 0)
+        return 0;
+    return 1;
 }
 
-/* 0; or -1: the files of this second are there already. */
-static int nameFiles(const ebpfMonHistoryFreezer *f, uint64_t now, char *base, size_t size)
+/* The tar gets its name when it is whole. 0; 1: without packets; -1: not at all: "why" says what is wrong. */
+static int writeTar(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, ebpfMonWorker *worker, char *why,
+                    size_t size)
+{
+    char folder[420], tar[500], path[420];
+    int status;
+
+    snprintf(folder, sizeof(folder), "%s" PART, base);
+    snprintf(tar, sizeof(tar), "%s/" ALL, folder);
+    snprintf(path, sizeof(path), "%s.tar", base);
+    if (mkdir(folder, 0750)) {
+        snprintf(why, size, "%s: %s", folder, strerror(errno));
+        return -1;
+    }
+    status = writeParts(f, folder, now, worker, why, size);
+    if (status >= 0 && ebpfMonHistoryTarWrite(tar, strrchr(base, '/') + 1, folder, names, worker, why, size))
+        status = -1;
+    if (status >= 0 && rename(tar, path)) {
+        snprintf(why, size, "%s: %s", path, strerror(errno));
+        status = -1;
+    }
+    removeFolder(folder);
+    return status;
+}
+
+/* 0; or -1: the file of this second is there already. */
+static int nameFile(const ebpfMonHistoryFreezer *f, uint64_t now, char *base, size_t size)
 {
     time_t seconds = (time_t)(now / EBPFMON_SECOND_NS);
     char name[40], file[420];
@@ -403,7 +430,7 @@ static int nameFiles(const ebpfMonHistoryFreezer *f, uint64_t now, char *base, s
     gmtime_r(&seconds, &tm);
     strftime(name, sizeof(name), "%Y%m%dT%H%M%SZ", &tm);
     snprintf(base, size, "%s/" PREFIX "%s", f->folder, name);
-    snprintf(file, sizeof(file), "%s.sqlite", base);
+    snprintf(file, sizeof(file), "%s.tar", base);
     return access(file, F_OK) == 0 ? -1 : 0;
 }
 
@@ -411,11 +438,15 @@ static void freezeNow(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, 
                       size_t size)
 {
     char why[600];
+    int status = writeTar(f, base, now, worker, why, sizeof(why));
 
-    if (writeFiles(f, base, now, worker, why, sizeof(why)))
-        snprintf(said, size, "the last minutes are not frozen whole: %s", why);
-    else
-        snprintf(said, size, "the last minutes are frozen in %s.sqlite: %s", base, f->note);
+    if (status < 0) {
+        snprintf(said, size, "the last minutes are not frozen: %s", why);
+        errlogSevPrintf(errlogMajor, "ebpfMon: history: %s\n", said); /* the history may not be written, either */
+    } else {
+        snprintf(said, size, "the last minutes are frozen in %s.tar%s%s: %s", base, status ? ", without packets: " : "",
+                 status ? why : "", f->note);
+    }
     removeOldFiles(f);
 }
 
@@ -435,7 +466,7 @@ int ebpfMonHistoryFreezerWork(ebpfMonHistoryFreezer *f, ebpfMonWorker *worker, c
         f->requested[0] = 0;
     }
     epicsMutexUnlock(f->lock);
-    if (!f->dueAt || now < f->dueAt || nameFiles(f, real, base, sizeof(base)))
+    if (!f->dueAt || now < f->dueAt || nameFile(f, real, base, sizeof(base)))
         return 0;
     f->dueAt = 0;
     freezeNow(f, base, real, worker, said, size);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The newest rows in a ring in memory, each put by itself, and the newest packets in another one. When the rules do not
- * expect a put, when an IOC ends or stands still, when a thread hangs, when a scan takes more than twice its period, or
- * when somebody requests it (also by SIGUSR1), they are written to files: a history of its own, with the IOCs of that
- * moment and their inventories, pages about it, and the packets. Some seconds are waited for what follows. Files are
- * made once a minute at most, unless requested. The newest 20 are kept, and on the disk no more than 16 times the
- * memory. The thread that writes the history; Request: any thread.
+ * The newest rows in a ring in memory, each put by itself, and the newest packets in another one. When the rules do
+ * not expect a put, when an IOC ends or stands still, when a thread hangs, when a scan takes more than twice its
+ * period, or when somebody requests it (also by SIGUSR1), they are written to a file, a tar: a history of its own,
+ * with the IOCs of that moment and their inventories, pages about it, and the packets. Some seconds are waited for
+ * what follows. Files are made once a minute at most, unless requested. The newest 20 are kept, and on the disk no
+ * more than 16 times the memory. The thread that writes the history; Request: any thread.
  */
 #ifndef EBPFMON_HISTORYFREEZER_H
 #define EBPFMON_HISTORYFREEZER_H

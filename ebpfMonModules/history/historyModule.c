@@ -1,21 +1,46 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The module: its PVs, its command, its registration. */
+/* The module: its PVs, its commands, the device support of questions, its registration. */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
+#include <string.h>
 
+#include <dbAccess.h>
 #include <dbDefs.h>
+#include <devSup.h>
 #include <epicsExport.h>
+#include <lsoRecord.h>
 
+#include "access/guard.h"
 #include "history/history.h"
+#include "history/historyFound.h"
 #include "history/historyReplay.h"
 #include "record/shellCommand.h"
 
 #define VALUE(member) offsetof(ebpfMonHistoryValues, member)
 
-/* One per process, because Base calls registrars and commands without a context. */
+#define FOUND(member) offsetof(ebpfMonHistoryFound, member)
+#define ROW(member)   offsetof(ebpfMonHistoryFoundRow, member)
+
+/* One each per process, because Base calls registrars, commands and device support without a context. */
 static ebpfMonHistory *history;
+static ebpfMonHistoryFinder *finder;
 
 static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
     return index ? NULL : ebpfMonHistoryGetValues(history);
+}
+
+static const void *getFound(const struct ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : ebpfMonHistoryFinderGet(finder);
+}
+
+static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonHistoryFound *found = ebpfMonHistoryFinderGet(finder);
+
+    return index < found->rows ? &found->row[found->rows - 1 - index] : NULL;
 }
 
 static ebpfMonPv pvs[] = {
@@ -23,12 +48,22 @@ static ebpfMonPv pvs[] = {
     {"HISTORY_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), .severity = 1 + VALUE(losing)},
     {"HISTORY_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
     {"HISTORY_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
+    {"HISTORY_FOUND_MSG", 0, getFound, ebpfMonCellText, FOUND(message), 1},
+    {"HISTORY_TEXT", 0, getFound, ebpfMonCellLines, FOUND(text), 1},
+    {"HISTORY_TIMES", 0, getRow, ebpfMonCellText, ROW(time)},
+    {"HISTORY_PVS", 0, getRow, ebpfMonCellText, ROW(pv)},
+    {"HISTORY_OLD_VALUES", 0, getRow, ebpfMonCellText, ROW(old)},
+    {"HISTORY_VALUES", 0, getRow, ebpfMonCellText, ROW(value)},
+    {"HISTORY_WRITERS", 0, getRow, ebpfMonCellText, ROW(who)},
+    {"HISTORY_RESULTS", 0, getRow, ebpfMonCellText, ROW(result)},
+    {"HISTORY_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
 };
 
 static int startModule(void *arg, const ebpfMonModuleCore *core);
+static int stopModule(void *arg, double seconds);
 
 static ebpfMonModule module = {
-    .name = "history", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = ebpfMonHistoryStop,
+    .name = "history", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
     .put = ebpfMonHistoryAddPut, .trace = ebpfMonHistoryAddTrace, .event = ebpfMonHistoryAddEvent,
     .second = ebpfMonHistoryLook,
 };
@@ -39,7 +74,14 @@ static int startModule(void *arg, const ebpfMonModuleCore *core)
 
     module.packet = ebpfMonHistoryKeepsPackets(history) ? ebpfMonHistoryAddPacket : NULL;
     module.message = module.packet ? ebpfMonHistoryAddMessage : NULL;
+    if (status == 0 && ebpfMonHistoryGetFile(history)[0])
+        status = ebpfMonHistoryFinderStart(finder, ebpfMonHistoryGetFile(history));
     return status;
+}
+
+static int stopModule(void *arg, double seconds)
+{
+    return ebpfMonHistoryFinderStop(finder, seconds / 2) | ebpfMonHistoryStop(arg, seconds / 2);
 }
 
 static void keepHistory(const iocshArgBuf *args)
@@ -99,12 +141,30 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonReplay", replayFile, {{"file", iocshArgString}, {"prefix", iocshArgString}},
      "Shows a file of the history by the PVs of the monitor, which watches nothing then; before iocInit. REPLAY_TIME,\n"
      "REPLAY_SPEED and REPLAY_STEP (ebpfMonReplay.db with this prefix) set the time.\n"
-     "Example: ebpfMonReplay \"frozen-20261128T031005Z.sqlite\" \"REPLAY:\"\n"},
+     "Example: ebpfMonReplay \"frozen-20261128T031005Z.tar\" \"REPLAY:\"\n"},
 };
+
+/* --- questions of clients --- */
+
+static long askHistory(lsoRecord *prec)
+{
+    static const char *const parts[ebpfMonAskParts] = { "FROM", "TO", "PV", "USER" };
+
+    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+        return EBPFMON_GUARD_REFUSED;
+    for (int i = 0; i < ebpfMonAskParts; i++)
+        if (strcmp(prec->out.value.instio.string, parts[i]) == 0)
+            ebpfMonHistoryFinderAsk(finder, (ebpfMonAskPart)i, prec->val);
+    return 0;
+}
+
+static lsodset devEbpfMonHistory = {{5, NULL, NULL, ebpfMonGuardAdd, NULL}, askHistory};
+epicsExportAddress(dset, devEbpfMonHistory);
 
 static void ebpfMonHistoryRegistrar(void)
 {
     history = ebpfMonHistoryNew(&module);
+    finder = ebpfMonHistoryFinderNew(&module);
     ebpfMonShellAddModule(&module, history, commands, sizeof(commands) / sizeof(commands[0]));
 }
 

@@ -264,7 +264,7 @@ static void takeTime(void)
 
     if (dbGetField(&replay.time.address, DBR_STRING, text, NULL, &count, NULL) || strcmp(text, replay.text) == 0)
         return;
-    ebpfMonHistoryParseTime(text, (int64_t)ebpfMonClockReal(), &replay.clock);
+    ebpfMonHistoryParseTime(text, (int64_t)ebpfMonClockReal(), 0, &replay.clock);
     showClock();
 }
 

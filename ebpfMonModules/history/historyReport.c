@@ -310,7 +310,7 @@ static int sumUp(sqlite3 *db, int64_t before, int64_t from, int64_t to, ebpfMonH
     if (p.isFull)
         snprintf(why, size, "no memory for the sums of these puts. Ask for a shorter time");
     else if (status)
-        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(db));
+        ebpfMonHistoryStoreDescribe(db, why, size);
     freeTable(&p.people);
     freeTable(&p.pvs);
     freeTable(&p.links);
@@ -345,8 +345,8 @@ typedef struct {
 #define IN_TIME "time BETWEEN ?1 AND ?2 "
 
 static const part parts[] = {
-    { "Not watched", "SELECT first AS \"from time\", time AS \"to time\", value AS why, n AS rows FROM rows "
-      "WHERE kind IN ('gap', 'lost') AND time >= ?1 AND first <= ?2 ORDER BY time", NULL },
+    { "Not watched", "SELECT first AS \"from time\", time AS \"to time\", value AS why, n AS rows FROM gaps "
+      "WHERE time >= ?1 AND first <= ?2 ORDER BY time", NULL },
     { "What happened", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND kind <> 'put' AND " IN_TIME
       "ORDER BY time", "No IOC ended, restarted or hung, no scan was late." },
     { "Puts that the rules did not expect", "SELECT time, pv AS PV, old, value AS new, who, reason FROM rows "
@@ -464,8 +464,8 @@ static void drawSteps(const page *p, const uint64_t steps[EBPFMON_HISTORY_STEPS]
 static int drawEvents(const page *p)
 {
     sqlite3_stmt *row;
-    int status = sqlite3_prepare_v2(p->db, "SELECT first, time, value, 1 FROM rows WHERE kind IN ('gap', 'lost') "
-                                    "AND time >= ?1 AND first <= ?2 UNION ALL SELECT * FROM (SELECT time, time, value, "
+    int status = sqlite3_prepare_v2(p->db, "SELECT first, time, value, 1 FROM gaps WHERE time >= ?1 "
+                                    "AND first <= ?2 UNION ALL SELECT * FROM (SELECT time, time, value, "
                                     "0 FROM rows WHERE kind = 'event' AND kind <> 'put' AND " IN_TIME "LIMIT 1000)", -1,
                                     &row, NULL);
 
@@ -561,7 +561,10 @@ static int writeRow(const page *p, const part *of, sqlite3_stmt *stmt)
 
         fputs(p->isHtml ? "<td>" : "| ", p->out);
         if (text && isTime(sqlite3_column_name(stmt, i))) {
-            ebpfMonHistoryFormatTime(sqlite3_column_int64(stmt, i), 0, time, sizeof(time));
+            if (!sqlite3_column_int64(stmt, i)) /* of what is not known before the first row */
+                snprintf(time, sizeof(time), "before");
+            else
+                ebpfMonHistoryFormatTime(sqlite3_column_int64(stmt, i), 0, time, sizeof(time));
             fputs(time, p->out);
         } else {
             writeText(p, text ? (const char *)text : "");
@@ -636,7 +639,7 @@ int ebpfMonHistoryWriteReport(const ebpfMonHistoryQuestion *q, FILE *out, char *
     if (p.isHtml)
         fputs("</body></html>\n", out);
     if (status)
-        snprintf(why, size, "the file cannot be read: %s", sqlite3_errmsg(p.db));
+        ebpfMonHistoryStoreDescribe(p.db, why, size);
     sqlite3_close(p.db);
     return status;
 }

@@ -79,6 +79,8 @@ void ebpfMonHistoryRowWriteText(sqlite3_stmt *row, FILE *out)
     fputs(time, out);
     if (strcmp(kind, "put") == 0)
         writePut(row, out);
+    else if (strcmp(kind, "gap") == 0 && !sqlite3_column_int64(row, ebpfMonAtFirst))
+        fprintf(out, " NOT KNOWN before: %s", value);
     else if (strcmp(kind, "gap") == 0)
         fprintf(out, " NOT WATCHED since %s: %s", since, value);
     else if (strcmp(kind, "lost") == 0)
@@ -132,7 +134,7 @@ void ebpfMonHistoryRowAddJson(sqlite3_stmt *row, ebpfMonJson *json)
 
 void ebpfMonHistoryRowWriteJson(sqlite3_stmt *row, ebpfMonJson *json, FILE *out)
 {
-    char buf[16384];
+    static char buf[512 << 10]; /* a record of a frozen file has 64 KB, which JSON makes more */
 
     if (ebpfMonJsonBegin(json, buf, sizeof(buf)))
         return;

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/files.h"
 #include "history/historyStore.h"
+#include "history/historyTar.h"
 #include "shared/sqliteFile.h"
 
 #define CHUNK       2000 /* rows that are removed at once … */
@@ -18,6 +19,7 @@
 #define SETTLE_NS   30000000000ull /* from the file beside it into the file */
 #define ROOM_PAGES  400  /* that a transaction may need, at least */
 #define WAL_LEAST   (4u << 20) /* bytes that the file beside it may have in any case */
+#define ASLEEP_NS   "90000000000" /* a monitor that runs writes at least each 30 s */
 #define DAY_NS      86400000000000ull
 #define TEXTS_BEFORE 11 /* texts of a row that stand before its numbers */
 
@@ -177,26 +179,60 @@ static void nameUnchanged(const char *file, char *uri, size_t size)
     snprintf(uri + used, size - used, "?immutable=1");
 }
 
+/* Of the times that a question is about: when nobody watched, and what this file does not have. */
+static const char gaps[] =
+    "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE gaps AS SELECT * FROM rows WHERE kind IN ('gap', 'lost');"
+    "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT now, 'gap', 0, 'this file has nothing later', 1, "
+    "value FROM meta, (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS now) "
+    "WHERE key = 'alive' AND value < now - " ASLEEP_NS ";"
+    "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT t, 'gap', 0, 'nothing older is kept', 1, 0 "
+    "FROM (SELECT min(time) AS t FROM rows WHERE automatic = 0) WHERE t IS NOT NULL;"
+    "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT t, 'gap', 1, "
+    "'nothing older is kept of what IOCs did by themselves', 1, 0 "
+    "FROM (SELECT min(time) AS t FROM rows WHERE automatic = 1) "
+    "WHERE t > (SELECT min(time) FROM rows WHERE automatic = 0);";
+
 /* SQLite makes a file beside that of the history, even to read it. A copy in a folder where we may not write is read
  * without. */
-sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size)
+static sqlite3 *openReader(const char *file, int mayChange, char *why, size_t size)
 {
     char uri[1000];
 
     nameUnchanged(file, uri, sizeof(uri));
-    for (int unchanged = 0; unchanged <= isAlone(file); unchanged++) {
+    for (int unchanged = !mayChange; unchanged <= isAlone(file); unchanged++) {
         ebpfMonSqlite reader = { NULL, &kind };
         int flags = SQLITE_OPEN_READONLY | (unchanged ? SQLITE_OPEN_URI : 0);
 
         if (ebpfMonSqliteOpen(&reader, &kind, unchanged ? uri : file, flags, why, size) == 0) {
-            if (ebpfMonSqliteGetNumber(&reader, "SELECT count(*) FROM sqlite_master", why, size) > 0)
+            if (ebpfMonSqliteGetNumber(&reader, "SELECT count(*) FROM sqlite_master", why, size) > 0) {
+                sqlite3_exec(reader.db, gaps, NULL, NULL, NULL); /* if it fails, so will the questions */
                 return reader.db;
+            }
             snprintf(why, size, "the file is empty. If it is a copy of a file that a monitor writes: make it with "
                      "sqlite3 .backup");
         }
         ebpfMonSqliteClose(&reader, NULL, 0);
     }
     return NULL;
+}
+
+sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size)
+{
+    char copy[600];
+    int isNoTar = ebpfMonHistoryTarCopy(file, copy, sizeof(copy), why, size);
+    sqlite3 *db;
+
+    if (isNoTar)
+        return isNoTar < 0 ? NULL : openReader(file, 1, why, size);
+    db = openReader(copy, 0, why, size);
+    unlink(copy); /* it is open */
+    return db;
+}
+
+void ebpfMonHistoryStoreDescribe(sqlite3 *db, char *why, size_t size)
+{
+    snprintf(why, size, "the file cannot be read: %s%s", sqlite3_errmsg(db), sqlite3_errcode(db) == SQLITE_CORRUPT ?
+             ". If it was copied while a monitor wrote it: copy it with sqlite3 .backup" : "");
 }
 
 /* Runs a statement that returns no rows. 0, or -1: "why" says what is wrong, and the transaction is undone. */

@@ -67,8 +67,14 @@ void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *store); /* NULL does no harm 
 /* Before Close: nobody will write this file any more, so readers need no other file beside it. 0, or -1. */
 int ebpfMonHistoryStoreFinish(ebpfMonHistoryStore *store, char *why, size_t size);
 
-/* For programs that only read. NULL: "why" says what is wrong. The caller closes it with sqlite3_close. */
+/* For programs that only read; also the tar of a frozen history. NULL: "why" says what is wrong. The caller closes it
+ * with sqlite3_close. This connection has a table "gaps", as "rows": those of the kinds gap and lost, and what is
+ * before the first row (first 0; automatic 1: of what IOCs did by themselves) and after the last one, if nobody
+ * writes the file now. */
 sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size);
+
+/* Why a question to such a reader failed, and what to do. */
+void ebpfMonHistoryStoreDescribe(sqlite3 *db, char *why, size_t size);
 
 /* A transaction: either all that is added between Begin and End is in the file afterwards, or nothing. Before room is
  * short, or if rows are too old, End removes the oldest ones. 0, or -1: "why" says what is wrong; it was undone. */

@@ -41,7 +41,7 @@ static sqlite3_stmt *prepare(answer *a, const char *sql)
     if (sqlite3_prepare_v2(a->db, sql, -1, &stmt, NULL) == SQLITE_OK)
         return stmt;
     a->isFailed = 1;
-    snprintf(a->error, sizeof(a->error), "the file cannot be read: %s", sqlite3_errmsg(a->db));
+    ebpfMonHistoryStoreDescribe(a->db, a->error, sizeof(a->error));
     return NULL;
 }
 
@@ -51,7 +51,7 @@ static int isRow(answer *a, sqlite3_stmt *stmt)
 
     if (status != SQLITE_ROW && status != SQLITE_DONE) {
         a->isFailed = 1;
-        snprintf(a->error, sizeof(a->error), "the file cannot be read: %s", sqlite3_errmsg(a->db));
+        ebpfMonHistoryStoreDescribe(a->db, a->error, sizeof(a->error));
     }
     return status == SQLITE_ROW;
 }
@@ -422,22 +422,32 @@ static void writeRuns(answer *a, sqlite3_stmt *put)
 
 /* --- the whole --- */
 
-/* Times at which nobody watched, or rows were lost, while it happened. */
+/* Times at which nobody watched, or rows were lost, from the put to the end of what followed, or to the time that was
+ * asked for: another put may have been then. */
 static void writeGaps(answer *a, int64_t from, int64_t to)
 {
-    sqlite3_stmt *row = findRow(a, SELECT "kind IN ('gap', 'lost') AND time >= ?2 AND first <= ?3 "
-                                "ORDER BY time LIMIT 1", "", from, to);
+    sqlite3_stmt *row = prepare(a, "SELECT " EBPFMON_HISTORY_COLUMNS " FROM gaps WHERE time >= ?1 AND first <= ?2 "
+                                "AND first > 0 ORDER BY time LIMIT 5");
+    int rows = 0;
 
-    if (row && a->json) {
-        ebpfMonJsonAddText(a->json, "gap", ebpfMonHistoryRowText(row, ebpfMonAtValue));
-    } else if (row) {
-        fputs("In this time: ", a->out);
-        ebpfMonHistoryRowWriteText(row, a->out);
+    if (row) {
+        sqlite3_bind_int64(row, 1, from);
+        sqlite3_bind_int64(row, 2, to);
+    }
+    while (isRow(a, row) && !(a->json && rows)) {
+        rows++;
+        if (a->json) {
+            ebpfMonJsonAddText(a->json, "gap", ebpfMonHistoryRowText(row, ebpfMonAtValue));
+        } else {
+            fputs("In this time: ", a->out);
+            ebpfMonHistoryRowWriteText(row, a->out);
+        }
     }
     sqlite3_finalize(row);
 }
 
-static void writePut(answer *a, sqlite3_stmt *put)
+/* "to": the time that was asked for. */
+static void writePut(answer *a, sqlite3_stmt *put, int64_t to)
 {
     int64_t at = sqlite3_column_int64(put, ebpfMonAtTime);
     char time[40];
@@ -465,7 +475,7 @@ static void writePut(answer *a, sqlite3_stmt *put)
         else
             ebpfMonJsonAddText(a->json, "until", time);
     }
-    writeGaps(a, at, a->until);
+    writeGaps(a, at, to > a->until ? to : a->until);
     if (!ebpfMonHistoryRowText(put, ebpfMonAtChain)[0] && !ebpfMonHistoryRowText(put, ebpfMonAtSource)[0])
         writeNote(a, "chain", "Not known: to which chain this put belongs. It was seen in packets only, or at level "
                               "counts, or it took several lock sets at once.");
@@ -578,7 +588,7 @@ static int answerWhy(answer *a, const char *pv, int64_t to)
     if (put && a->isTrace)
         put = writeTrace(a, put);
     else if (put)
-        writePut(a, put);
+        writePut(a, put, to);
     else if (!a->isFailed && !a->isTrace)
         isFound = writeProcessing(a, pv, to);
     if (!isFound && !a->isFailed && !a->isTrace)
@@ -596,7 +606,7 @@ int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t
     int64_t to = now;
     int isFound;
 
-    if (time && ebpfMonHistoryParseTime(time, now, &to)) {
+    if (time && ebpfMonHistoryParseTime(time, now, 1, &to)) {
         snprintf(why, size, "\"%s\" is no time. Give one as -2h, 03:10:05 or \"2026-11-28 03:10:05.123\"", time);
         return -1;
     }

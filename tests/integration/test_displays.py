@@ -341,7 +341,7 @@ def test_pictures_of_all_displays(live, tmp_path):
         picture = ET.parse(tmp_path / name.replace(".bob", ".svg")).getroot()
         texts = " ".join(picture.itertext())
         assert f"ebpfMon {live.prefix}" in texts and "Running" in texts, name
-        assert live.macros["IOC"] in texts or name in ("ebpfMonClients.bob", "ebpfMonPuts.bob", "ebpfMonRecord.bob",
+        assert live.macros["IOC"] in texts or name in ("ebpfMonClients.bob", "ebpfMonHistory.bob", "ebpfMonPuts.bob", "ebpfMonRecord.bob",
                                                        "ebpfMonActivity.bob"), name
 
 
@@ -365,6 +365,7 @@ def test_one_ioc(live, module_ioc):
                           "RECSYNC_STATE RECSYNC_IOC_CNT RECSYNC_MSG"),
     ("ebpfMonClients.bob", "CLIENTS CLIENT_FILTER_IOC CLIENT_FILTER_PV CLIENT_CNT CLIENT_UNREAD_CNT USAGE_STATE USAGE_MSG "
                            "USAGE_LOST_CNT SUBSCRIPTIONS SUBSCRIPTION_STALLED_CNT SUBSCRIPTION_MERGE_RATE WHY_PV WHY_TEXT"),
+    ("ebpfMonHistory.bob", "HISTORY HISTORY_FROM HISTORY_TO HISTORY_PV HISTORY_USER HISTORY_FOUND_MSG HISTORY_TEXT HISTORY_MSG"),
     ("ebpfMonHealth.bob", "IOC_HEALTH IOC_DELAYS SCANS IOC_EVENT_LAST IOC_EVENTS HANG_STACKS IOC_GONE_CNT HANG_CNT "
                           "STATE LOST_CNT COST"),
 ])
@@ -417,7 +418,7 @@ def test_rows_are_hidden_where_there_is_no_ioc():
         rule = w.find("rules/rule")
         assert w.findtext("macros/ROW") == str(i) and rule.get("prop_id") == "visible"
         assert rule.find("exp").get("bool_exp") == f"pv0 <= {i}" and rule.findtext("exp/value") == "false"
-        assert rule.findtext("pv_name") == "$(P)IOC_CNT"
+        assert rule.findtext("pv_name") == "=`$(P)IOC_CNT` + `$(P)IOC_GONE_CNT`"  # those that are gone stand first
 
 
 def test_no_latency_of_records_that_are_not_asynchronous():

@@ -93,7 +93,7 @@ def test_who_wrote_what(keep, new_ioc, tmp_path):
     assert not rows_or_none(keep.file, ioc.prefix + "TOCK")  # no person has written it
     page = ask(keep.file, "-r", "-f", "-10m")
     assert [line for line in page.splitlines() if f"| {ioc.prefix}SET1 |" in line and ("denied" in line or "failed" in line)]
-    assert "## Who wrote" in page and "| 42 |" in page and "## Not watched" not in page
+    assert "## Who wrote" in page and "| 42 |" in page and "did not run" not in page
     ioc.stop()
     until(lambda: count(keep.file, f"kind = 'event' AND value LIKE '%{ioc.name}%ended%'"), 30, "the end of the IOC")
     monitor.process.send("exit")
@@ -267,6 +267,71 @@ def test_unusual(keep):
     assert len(ask(keep.file, "-k", "minute", "-i", "ring", "-n", "0").splitlines()) == 360
 
 
+def test_questions(keep):
+    """Brackets are themselves, times are those of any zone, each row is whole, and the answer says what the file does not have."""
+    monitor = keep()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    hour, now = 3600 * 10**9, time.time_ns()
+    big = json.dumps({"fields": ['"\\' * 20] * 1000})
+    made = [("put", 0, "X[1]", "[1, 2]", now - 5 * hour, "mila@c2 [caput 4711]"), ("put", 0, "X1", "1", now - 5 * hour + 10**9, "ida@c2"),
+            ("put", 1, "X1", "2", now - 4 * hour, "link Y.OUT"), ("gap", 0, None, "nobody was there", now - 3 * hour, None),
+            ("put", 0, "X1", "3", now - 2 * hour, "ida@c2"), ("record", 1, "BIG", big, now - 2 * hour, None)]
+    with sqlite3.connect(keep.file) as base:
+        base.execute("DELETE FROM rows")
+        for kind, automatic, pv, value, at, who in made:
+            base.execute("INSERT INTO rows (kind, automatic, pv, value, time, first, n, result, who) VALUES (?, ?, ?, ?, ?, ?, 1, 'ok', ?)",
+                         (kind, automatic, pv, value, at, at, who))
+        base.execute("UPDATE meta SET value = ? WHERE key = 'alive'", (now - hour,))
+
+    def values(*options):
+        return [r["value"] for r in rows(keep.file, *options) if r["kind"] == "put"]
+    assert values("X[1]") == ["[1, 2]"] == values("X[1*") == values("-v", "[1, *") == values("-p", "caput")
+    assert values("X1") == ["1", "3"]
+    row, = [json.loads(line) for line in ask(keep.file, "-k", "record", "--json").splitlines() if "BIG" in line]
+    assert row["value"] == big
+    first, second = (datetime.datetime.fromtimestamp((now - h * hour) // 10**9, datetime.timezone.utc) for h in (6, 3))
+    utc = [at.strftime("%Y-%m-%dT%H:%M:%SZ") for at in (first, second)]
+    assert values("-f", "..".join(utc), "X1") == ["1"] == values("-f", utc[0], "-t", utc[1], "X1")
+    lines = ask(keep.file, "-f", "-1d", "-a", "X1").splitlines()  # gaps also before the first row that was found
+    assert [re.sub(r"^.{24}| since .*:", "", line) for line in lines] == [
+        "NOT KNOWN before: nothing older is kept", "X1 1 by ida@c2", "NOT KNOWN before: nothing older is kept of what IOCs did by themselves",
+        "X1 2 by link Y.OUT", "NOT WATCHED nobody was there", "X1 3 by ida@c2", "NOT WATCHED this file has nothing later"], lines
+    assert "NOT KNOWN" not in ask(keep.file, "-n", "0") and "NOT" not in ask(keep.file, "--caputlog")
+    assert "this file has nothing later" in ask(keep.file, "why", "X1")
+    page = ask(keep.file, "report", "-1d", "-30m")
+    assert "| before | " in page and page.count("nothing older is kept") == 2 and "this file has nothing later" in page
+    night = datetime.datetime(2026, 10, 25, 0, 30, tzinfo=datetime.timezone.utc).timestamp()  # 02:30 for the first time, and an hour before 01:00 UTC
+    with sqlite3.connect(keep.file) as base:
+        for i, hours in enumerate((-1, 0, 1, 2, 24 * -210 + 0.6)):  # and 03:06 of 2026-03-29, when 02:30 did not come
+            at = int((night + 3600 * hours) * 1e9)
+            base.execute("INSERT INTO rows (kind, automatic, pv, value, time, first, n) VALUES ('put', 0, 'N', ?, ?, ?, 1)", (str(i), at, at))
+    for begin, end, found in ("2026-10-25 02:30", "2026-10-25 02:30", "12"), ("2026-10-25 02:00", "2026-10-25 03:00", "12"), \
+            ("2026-10-25", "2026-10-25 03:30", "0123"), ("2026-03-29 02:30", "2026-03-29 03:10", "4"):
+        text = subprocess.run([ASK, "-d", keep.file, "-f", begin, "-t", end, "N"], capture_output=True, text=True,
+                              env=os.environ | {"TZ": "Europe/Zurich"}, timeout=60).stdout
+        assert re.findall(r" N (\d)", text) == list(found), (begin, text)
+
+
+def test_asked_by_pvs(keep, new_ioc):
+    """Who writes from when and which PV gets a table and lines, the newest first; a wrong time gets a sentence."""
+    monitor, ioc = keep(), new_ioc(DATABASE).start()
+    monitor.wait_ioc(ioc)
+    for value in (11, 12):
+        ioc.put("SET2", value)
+    until(lambda: count(keep.file, "pv LIKE '%:SET2'") == 2, 20, "the puts")
+    monitor.put("HISTORY_PV.VAL$", ioc.prefix + "SET2")
+    until(lambda: monitor.list("HISTORY_VALUES")[:2] == ["12", "11"], 20, lambda: monitor.text("HISTORY_FOUND_MSG"))
+    assert monitor.text("HISTORY_FOUND_MSG") == "2 rows" and monitor.list("HISTORY_PVS")[0] == ioc.prefix + "SET2"
+    until(lambda: f" {ioc.prefix}SET2 11 -> 12 by " in monitor.lines("HISTORY_TEXT").splitlines()[0], 20, lambda: monitor.lines("HISTORY_TEXT"))
+    monitor.put("HISTORY_FROM.VAL$", "2020-02-30")
+    monitor.wait_text("HISTORY_FOUND_MSG", lambda text: text.startswith("no time"))
+    until(lambda: not any(monitor.list("HISTORY_VALUES")), 20, lambda: monitor.list("HISTORY_VALUES"))
+    monitor.put("HISTORY_FROM.VAL$", "-1h")
+    monitor.put("HISTORY_USER.VAL$", "nobody*")
+    monitor.wait_text("HISTORY_FOUND_MSG", lambda text: text == "0 rows")
+
+
 def pcapng(file):
     """Our own reader, without a capture tool: (time in ns, interface, bytes that were kept, bytes that were sent, comment)."""
     data, at, names, packets = file.read_bytes(), 0, [], []
@@ -304,9 +369,13 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     until(lambda: ioc.get("TOCK") > first + 12, 20, "ticks")
     ioc.put("SET3", 13)
     last = ioc.get("TOCK")
-    page = until(lambda: next(iter(tmp_path.glob("frozen-*.md")), None), 30, "the page")
-    file = page.with_suffix(".sqlite")
-    assert is_whole(file) and f"| {ioc.prefix}SET3 |" in page.read_text() and not list(tmp_path.glob("frozen-*.sqlite-*"))
+    file = until(lambda: next(iter(tmp_path.glob("frozen-*.tar")), None), 30, "the file")
+    subprocess.run(["tar", "-xf", file, "-C", tmp_path], check=True)
+    folder = tmp_path / file.stem
+    assert {f.name for f in folder.iterdir()} == {"history.sqlite", "report.html", "report.md", "packets.pcapng"}
+    until(lambda: not list(tmp_path.glob("frozen-*.part")), 20, "what it was made of is gone")
+    assert is_whole(folder / "history.sqlite") and f"| {ioc.prefix}SET3 |" in (folder / "report.md").read_text()
+    assert not [f for f in os.listdir("/tmp") if f.startswith("ebpfMonHistory-") and os.stat(f"/tmp/{f}").st_mtime > time.time() - 5]
     ticks = [int(r["value"]) for r in rows(file, "-a", ioc.prefix + "TOCK") if r["value"].isdigit()]
     assert ticks == list(range(ticks[0], ticks[0] + len(ticks))) and ticks[0] <= first + 2 and last in ticks
     assert [r["ioc"] for r in rows(file, "-k", "ioc") if r["ioc"] == ioc.name]
@@ -316,8 +385,9 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     assert json.loads(rows(file, "-k", "variables", "-i", ioc.name)[0]["value"])["EPICS_VERSION"].startswith("EPICS ")
     assert not [r for r in rows(file, "-a") if r["kind"] in ("record", "variables")]  # unless they are asked for
     until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {file}: unexpected put to {ioc.prefix}SET3%'"), 20, "the row")
-    assert ElementTree.fromstring(file.with_suffix(".html").read_text().replace("<!DOCTYPE html>", "").replace('<meta charset="utf-8">', ""))
-    packets = pcapng(until(lambda: next(iter(tmp_path.glob("frozen-*.pcapng")), None), 20, "the packets"))
+    page = (folder / "report.html").read_text()
+    assert ElementTree.fromstring(page.replace("<!DOCTYPE html>", "").replace('<meta charset="utf-8">', ""))
+    packets = pcapng(folder / "packets.pcapng")
     assert all(kept[0] >> 4 == 4 and len(kept) <= 60 + 60 + 16 <= 200 and sent >= len(kept) for _, _, kept, sent, _ in packets)
     put, = [p for p in packets if f"put {ioc.prefix}SET3" in p[4].splitlines()]
     me = f"[{os.getpid()}]"
@@ -327,19 +397,17 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     after = [p for p in packets if p[0] > put[0] and me in p[4]]
     assert after and all(p[4].startswith(f"IOC {ioc.name}, client ") for p in after)
     monitor.command('ebpfMonHistoryFreeze "beam lost"')
-    until(lambda: len(list(tmp_path.glob("frozen-*.pcapng"))) == 2, 20, "another one")
+    until(lambda: len(list(tmp_path.glob("frozen-*.tar"))) == 2, 20, "another one")
     os.kill(monitor.process.pid, signal.SIGUSR1)
-    until(lambda: len(list(tmp_path.glob("frozen-*.pcapng"))) == 3, 20, "a third one")
+    until(lambda: len(list(tmp_path.glob("frozen-*.tar"))) == 3, 20, "a third one")
     for note in ("beam lost", "SIGUSR1"):
-        assert any(note in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.sqlite"))
-
-
+        assert any(note in ask(f, "-k", "event") for f in tmp_path.glob("frozen-*.tar"))
     check_replay(new_monitor(), file, ioc, row["time"], tmp_path / "replay")
 
 
 def check_replay(replay, file, ioc, at, script):
     """The PVs show a frozen file as it was at any time, ahead and back."""
-    wrong = subprocess.run([REPLAY, file.with_suffix(".md")], capture_output=True, text=True, timeout=20)
+    wrong = subprocess.run([REPLAY, script.parent / file.stem / "report.md"], capture_output=True, text=True, timeout=20)
     assert wrong.returncode == 2 and "not a database" in wrong.stderr
     steps = [(r["time"], r["value"], r.get("pv")) for r in rows(file, "-a") if r["kind"] in ("put", "event") and r["time"] < at]
     begin = next(i for i in range(len(steps) - 7, 0, -1) if steps[i][2] == ioc.prefix + "TOCK")
@@ -372,19 +440,20 @@ def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
     """A scan that takes three periods freezes the last minutes. What is too much for the disk goes, the oldest first."""
     ioc = new_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=250000").start()
     for year, size_ in (2020, 65 << 20), (2021, 1 << 20):
-        for ending in ("sqlite", "pcapng"):
-            (tmp_path / f"frozen-{year}0101T000000Z.{ending}").write_bytes(b"x" * (size_ if ending == "sqlite" else 1))
-    for ending in ("part", "part-wal"):  # of a monitor that was killed meanwhile
-        (tmp_path / f"frozen-20220101T000000Z.sqlite.{ending}").write_bytes(b"x")
+        (tmp_path / f"frozen-{year}0101T000000Z.tar").write_bytes(b"x" * size_)
+    left = tmp_path / "frozen-20220101T000000Z.part"  # by a monitor that was killed meanwhile
+    left.mkdir()
+    for name in ("history.sqlite", "history.sqlite-wal", "report.md", "all.tar"):
+        (left / name).write_bytes(b"x")
     monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path / "history.sqlite"}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4 none']).start()
     monitor.wait_ioc(ioc)
     ioc.put("SLEEP.SCAN", ".1 second")
     note = f"scan takes more than twice its period: IOC {ioc.name}: scan \".1 second\""
-    until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {tmp_path}/frozen-%.sqlite: {note}%'"), 40,
+    until(lambda: count(tmp_path / "history.sqlite", f"value LIKE '%frozen in {tmp_path}/frozen-%.tar: {note}%'"), 40,
           lambda: ask(tmp_path / "history.sqlite", "-n", "0"))
-    assert sorted(f.name for f in tmp_path.glob("frozen-2021*")) == ["frozen-20210101T000000Z.pcapng", "frozen-20210101T000000Z.sqlite"]
-    assert not list(tmp_path.glob("frozen-2020*")) and not list(tmp_path.glob("frozen-2022*")) and len(list(tmp_path.glob("frozen-*.sqlite"))) == 2
-    assert len(list(tmp_path.glob("frozen-*.pcapng"))) == 1  # none was asked for
+    old, new = sorted(tmp_path.glob("frozen-*"))
+    assert old.name == "frozen-20210101T000000Z.tar" and new.suffix == ".tar"
+    assert "packets" not in subprocess.run(["tar", "-tf", new], capture_output=True, text=True, check=True).stdout  # none was asked for
 
 
 def rows_or_none(file, *options):
@@ -493,7 +562,9 @@ def test_cannot_be_written(new_monitor, tmp_path):
     assert "another program" in subprocess.run([ASK, "-d", file], capture_output=True, text=True).stderr
 
 
-@pytest.mark.parametrize("options", [["-f", "soon"], ["-n", "many"], ["A", "B"], ["--nothing"]])
+@pytest.mark.parametrize("options", [["-f", "soon"], ["-n", "many"], ["A", "B"], ["--nothing"], ["-f", "25:00"], ["-f", "03:60"], ["-f", "03:10:61"],
+                                     ["-f", "2026-11-31"], ["-f", "2026-13-01 10:00"], ["-f", "03:10:nan"], ["-f", "-nanh"],
+                                     ["-f", "now", "-t", "-1h"], ["report", "now", "-1h"], ["-f", "now..-1h"]])
 def test_wrong_question(tmp_path, options):
     got = subprocess.run([ASK, "-d", tmp_path / "none", *options], capture_output=True, text=True)
     assert got.returncode == 2 and got.stderr
@@ -513,7 +584,8 @@ def test_values_and_names_are_left_out(keep, new_ioc, tmp_path):
     assert row["origin"] == "CA" and row["reason"] == 'rule "closed"'
     assert late["origin"] == f"link {ioc.prefix}SLOW.OUT, chain of {ioc.prefix}SET" and not late.keys() & {"value", "user", "who", "peer"}
     until(lambda: count(keep.file, "value LIKE '%are frozen in%'"), 20, "what the rules did not expect freezes")
-    assert list(tmp_path.glob("frozen-*.sqlite")) and not list(tmp_path.glob("frozen-*.pcapng"))
+    file, = tmp_path.glob("frozen-*.tar")
+    assert "packets" not in subprocess.run(["tar", "-tf", file], capture_output=True, text=True, check=True).stdout
 
 
 def test_disk_full(new_monitor, new_ioc, tmp_path):

@@ -120,6 +120,7 @@ def script(stage):
 ebpfMonFilter "machine*"
 ebpfMonRules "{RULES}"
 ebpfMonJsonLog "{stage.tmp / "puts.json"}"
+ebpfMonHistoryKeep "{stage.tmp / "history.sqlite"}" 64 1
 dbLoadRecords "{DB / "ebpfMonWatch.db"}", "P={MONITOR_P},REC={OPERATOR}"
 dbLoadRecords "{DB / "ebpfMonIoc.db"}", "P={MONITOR_P},IOC=machine-orbit"
 iocInit
@@ -224,6 +225,7 @@ def draw_pictures(stage, values, folder):
             raise Failed("there was no unexpected put")
         time.sleep(0.1)
     when, pv, old, new, who = next(put for put in values.puts() if put[3] == "450")
+    stage.run("caput", f"{MONITOR_P}HISTORY_FROM", "today")
     macros = {"REC": OPERATOR, "IOC": "machine-orbit", "TIME": when, "PV": pv, "OLD": old, "NEW": new, "WRITER": who,
               "ORIGIN": "", "RESULT": "", "WHY": values.get("PUT_BAD_REASON.VAL$")}
     pictures.draw(stage, SHOW, MONITOR_P, [f"{k}={v}" for k, v in macros.items()], values.list("IOC_NAMES"), folder)

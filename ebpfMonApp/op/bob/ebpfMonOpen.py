@@ -13,6 +13,7 @@ PAGES = {
     "ProcTopTable": RECORD, "ChainTopTable": RECORD,
     "PutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "IOC", "RESULT", "WHY"]),
     "AutoPutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "ORIGIN", "IOC", "RESULT", "WHY"]),
+    "HistoryTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "IOC", "RESULT"]),
     "BadPutsTable": (PUT, ["TIME", "PV", "NEW", "WRITER", "WHY"]),
 }
 
@@ -21,7 +22,7 @@ def find_macros(names, row):
     macros = dict((name, "%s" % cell) for name, cell in zip(names, row))
     if "PV" in macros:
         macros["REC"] = macros["PV"].split(".")[0]
-        for name in ("OLD", "ORIGIN", "IOC", "RESULT"):
+        for name in ("OLD", "ORIGIN", "IOC", "RESULT", "WHY"):
             macros.setdefault(name, "")
     if "REC" in macros:
         macros["REC"] = macros["REC"].split("@")[0]  # RECORD@IOC: two IOCs have it
