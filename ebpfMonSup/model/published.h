@@ -192,6 +192,8 @@ typedef struct {
     double   rate;
     uint64_t replaced;     /* names, clients and servers that made room for others, because a table was full */
     unsigned never;        /* names that nobody answers */
+    double   neverRate;    /* searches for them a second */
+    char     worst[160];   /* the one that is searched most at present, and who searches it; empty: none is */
     unsigned names;        /* names in name[], the most searched first */
     ebpfMonSearchRow name[EBPFMON_TOP_MAX];
     unsigned clients;      /* clients in client[], those with most searches first */

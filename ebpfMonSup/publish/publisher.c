@@ -188,6 +188,8 @@ static int findTrouble(const ebpfMonPublished *p, char *text, size_t size)
     return 1;
 }
 
+#define VAIN_SEARCHES 20 /* a second; as the limit of UNFOUND_RATE */
+
 static int findWarning(const ebpfMonPublished *p, char *text, size_t size)
 {
     if (p->state == ebpfMonDegraded)
@@ -198,6 +200,8 @@ static int findWarning(const ebpfMonPublished *p, char *text, size_t size)
         snprintf(text, size, "events are lost: %s", p->losses.newest);
     else if (p->packets.isLosing)
         snprintf(text, size, "packets are lost");
+    else if (p->searches.neverRate >= VAIN_SEARCHES)
+        snprintf(text, size, "%.0f searches a second are in vain: %s", p->searches.neverRate, p->searches.worst);
     else if (p->log.state == ebpfMonLogTrouble)
         ebpfMonTextCopy(text, size, p->log.message);
     else if (p->rules.refused)

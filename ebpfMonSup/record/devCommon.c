@@ -174,11 +174,15 @@ static long readAi(aiRecord *prec)
 {
     const void *row = lockRow((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
+    char text[sizeof(prec->amsg) - 1]; /* as in readInt64in */
 
     if (!row)
         return -1;
     prec->val = ebpfMonPvDouble(dev->pv, row);
+    ebpfMonTextCopy(text, sizeof(text), ebpfMonPvAlarmText(dev->pv, row));
     ebpfMonPublishedUnlock();
+    if (text[0] && prec->hsv && prec->val >= prec->high)
+        recGblSetSevrMsg(prec, HIGH_ALARM, prec->hsv, "%s", text);
     return DONE_NO_CONVERT;
 }
 

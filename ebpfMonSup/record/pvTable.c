@@ -275,6 +275,8 @@ static const ebpfMonPv table[] = {
     {"SEARCH_RATE", ebpfMonGroupSearch, hostRow, ebpfMonCellDouble, HOST(searches.rate)},
     {"SEARCH_LOST_CNT", ebpfMonGroupSearch, hostRow, ebpfMonCellCount, HOST(searches.replaced)},
     {"UNFOUND_CNT", ebpfMonGroupSearch, hostRow, ebpfMonCellUnsigned, HOST(searches.never)},
+    {"UNFOUND_RATE", ebpfMonGroupSearch, hostRow, ebpfMonCellDouble, HOST(searches.neverRate),
+     .cause = 1 + HOST(searches.worst)},
     {"UNFOUND_NAMES", ebpfMonGroupSearch, searchRow, ebpfMonCellText, SEARCH(name)},
     {"UNFOUND_CNTS", ebpfMonGroupSearch, searchRow, ebpfMonCellCount, SEARCH(count)},
     {"UNFOUND_CLIENTS", ebpfMonGroupSearch, searchRow, ebpfMonCellText, SEARCH(who)},

@@ -185,7 +185,7 @@ typedef struct {
     ebpfMonSearchProtocol protocol;
     ebpfMonSearchHost client; /* the last one that searched it */
     char     text[EBPFMON_SEARCH_NAME_SIZE];
-    uint64_t searches;
+    uint64_t searches, before; /* so far, and at the last call of Publish */
     uint64_t first;           /* time of the first one */
     struct ebpfMonPeer way;   /* of the last one */
     char     asker[100];      /* ebpfMonSearchSetAsker */
@@ -237,6 +237,7 @@ typedef struct {
 struct ebpfMonSearch {
     epicsMutexId lock;        /* guards all members below. The lock of the published values may be taken under it */
     uint64_t searches, beacons; /* of all */
+    uint64_t vain, vainBefore;  /* searches for names that nobody has, and at the last call of Publish */
     ebpfMonKeyTable nameTable, questionTable, answerTable, clientTable, serverTable;
     ebpfMonSearchName names[EBPFMON_SEARCH_NAMES];
     ebpfMonSearchQuestion questions[EBPFMON_SEARCH_QUESTIONS];
@@ -362,6 +363,7 @@ void ebpfMonSearchAddQuestion(ebpfMonSearch *s, uint64_t time, ebpfMonSearchProt
         name->first = time;
         ebpfMonTextCopy(name->text, sizeof(name->text), text);
     }
+    s->vain += name->head.raised;
     name->client = host;
     name->clients |= 1ull << (ebpfMonHashMix(who) & 63);
     ((ebpfMonSearchQuestion *)ebpfMonKeyTableGet(&s->questionTable, makeQuestionKey(who, cid), time))->name = key;
@@ -495,13 +497,22 @@ static int isFirstOfClient(const ebpfMonSearchName *name, unsigned index)
     return 1;
 }
 
-static unsigned rankNames(ebpfMonSearch *s)
+/* Sets *worst to the name that was searched most since the last call; NULL: none was. */
+static unsigned rankNames(ebpfMonSearch *s, const ebpfMonSearchName **worst)
 {
+    uint64_t most = 0;
     unsigned n = 0;
+
+    *worst = NULL;
 
     for (unsigned i = 0; i < EBPFMON_SEARCH_CLIENTS; i++)
         s->clients[i].never = 0;
-    for (const ebpfMonSearchName *name = NULL; (name = ebpfMonKeyTableGetNext(&s->nameTable, 1, name)) != NULL;) {
+    for (ebpfMonSearchName *name = NULL; (name = ebpfMonKeyTableGetNext(&s->nameTable, 1, name)) != NULL;) {
+        if (name->searches - name->before > most) {
+            most = name->searches - name->before;
+            *worst = name;
+        }
+        name->before = name->searches;
         s->nameRank[n++] = (ebpfMonSearchRank){(double)name->searches, name->head.touched, name};
         for (unsigned i = 0; i < EBPFMON_SEARCH_ASKERS; i++) {
             ebpfMonSearchClient *client = NULL;
@@ -543,6 +554,21 @@ static unsigned rankServers(ebpfMonSearch *s)
     return n;
 }
 
+/* Searches that are in vain: how often, and what and who is behind most of them. */
+static void fillVain(ebpfMonSearch *s, ebpfMonSearches *out, const ebpfMonSearchName *worst, double seconds)
+{
+    ebpfMonSearchRow row;
+
+    out->neverRate = smoothRate(out->neverRate, s->vain - s->vainBefore, seconds);
+    s->vainBefore = s->vain;
+    if (worst) {
+        fillNameRow(&row, worst);
+        snprintf(out->worst, sizeof(out->worst), "%.60s by %.90s", row.name, row.who);
+    } else if (out->neverRate < 1) {
+        out->worst[0] = 0;
+    }
+}
+
 static unsigned countShown(unsigned n)
 {
     return n < EBPFMON_TOP_MAX ? n : EBPFMON_TOP_MAX;
@@ -567,6 +593,7 @@ static void fillServerRow(ebpfMonBeaconRow *row, const ebpfMonSearchServer *serv
 void ebpfMonSearchPublish(ebpfMonSearch *s, uint64_t time, double seconds)
 {
     unsigned never, known, heard;
+    const ebpfMonSearchName *worst;
     ebpfMonSearches *out;
     ebpfMonPublished *published;
 
@@ -574,13 +601,14 @@ void ebpfMonSearchPublish(ebpfMonSearch *s, uint64_t time, double seconds)
     ebpfMonKeyTableExpire(&s->nameTable, time, EBPFMON_SEARCH_FORGET);
     ebpfMonKeyTableExpire(&s->clientTable, time, EBPFMON_SEARCH_FORGET);
     ebpfMonKeyTableExpire(&s->serverTable, time, EBPFMON_SEARCH_FORGET);
-    never = rankNames(s);
+    never = rankNames(s, &worst);
     known = rankClients(s, seconds);
     heard = rankServers(s);
 
     published = ebpfMonPublishedLock();
     out = &published->searches;
     out->never = never;
+    fillVain(s, out, worst, seconds);
     out->names = countShown(never);
     for (unsigned i = 0; i < out->names; i++)
         fillNameRow(&out->name[i], s->nameRank[i].entry);

@@ -60,6 +60,30 @@ static void forget(void)
            seen.never, seen.clients, seen.servers);
 }
 
+/* A name that is searched in vain 50 times a second, and one that is found. */
+static void testVain(void)
+{
+    testDiag("in vain");
+    forget();
+    insist(1, 1, "NOT:THERE");
+    look(1);
+    for (int i = 0; i < 20; i++) {
+        for (int k = 0; k < 50; k++) {
+            ask(1, 1, "NOT:THERE");
+            ask(2, 7, "THERE");
+            ebpfMonSearchAddAnswer(search, ebpfMonSearchCa, at(2), 7, "THERE");
+            now += 20 * MS;
+        }
+        look(1);
+    }
+    testOk(seen.neverRate > 49 && seen.neverRate < 51, "%g a second", seen.neverRate);
+    testOk(strncmp(seen.worst, "NOT:THERE by ", 13) == 0, "%s", seen.worst);
+    for (int i = 0; i < 20; i++)
+        look(1);
+    testOk(seen.neverRate < 1 && !seen.worst[0], "afterwards %g, \"%s\"", seen.neverRate, seen.worst);
+    forget();
+}
+
 static void testNever(void)
 {
     testDiag("never found");
@@ -371,6 +395,7 @@ MAIN(testSearch)
     testClients();
     testBeacons();
     testPauses();
+    testVain();
     testFull();
     ebpfMonSearchFree(search);
     return testDone();
