@@ -119,7 +119,7 @@ class Shift:
             ("the disk is full", "HISTORY_STATE", "MINOR", self.full, "there is room"),
         ]
         print("| situation | PV | severity | seen after | the light of the host says | ends with | gone after |\n|---|---|---|---:|---|---|---:|")
-        for title, name, wanted, begin, how in situations:
+        for title, name, wanted, begin, how in situations[int(os.environ.get("FIRST", 0)):]:
             until(lambda: self.severity(name) == "NO_ALARM" and self.severity("HOST_STATUS") == "NO_ALARM", 120,
                   lambda: f"quiet before {title}: {name} {self.severity(name)}, {self.monitor.text('HOST_STATUS_MSG')}")
             at = time.monotonic()
@@ -144,6 +144,11 @@ def main():
         try:
             shift = Shift(Path(tmp))
             shift.run()
+        except BaseException:
+            if shift:
+                shift.monitor.process.wait(5)
+                print("exit", shift.monitor.process.returncode, shift.monitor.process.output()[-1500:], flush=True)
+            raise
         finally:
             for p in list(process.alive):
                 p.kill()

@@ -95,6 +95,7 @@ static void testShares(void)
     testDiag("shares");
     testOk1(first != second && first && second && first <= EBPFMON_RECORD_QUEUE_SHARES &&
             ebpfMonRecordQueueShareOf(""));
+    testOk(ebpfMonRecordQueueShareOf(NULL) == ebpfMonRecordQueueShareOf(""), "rows about no IOC");
     for (unsigned i = 0; i < 1000; i++)
         ebpfMonRecordQueueAdd(q, first, record, RECORD);
     n = countAccepted(q);

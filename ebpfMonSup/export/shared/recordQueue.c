@@ -116,7 +116,9 @@ size_t ebpfMonRecordQueueGetRoom(ebpfMonRecordQueue *q)
 
 unsigned ebpfMonRecordQueueShareOf(const char *name)
 {
-    return 1 + ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, name, strlen(name)) % EBPFMON_RECORD_QUEUE_SHARES;
+    size_t length = name ? strlen(name) : 0;
+
+    return 1 + ebpfMonHashFnv32(EBPFMON_FNV32_BEGIN, name, length) % EBPFMON_RECORD_QUEUE_SHARES;
 }
 
 void ebpfMonRecordQueueWake(ebpfMonRecordQueue *q)
