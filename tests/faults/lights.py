@@ -59,9 +59,10 @@ class Shift:
         return lambda: self.slow.put("SLEEP:BUSY.A", 1000)
 
     def hang(self):
-        self.slow.put("SLEEP:BUSY.A", 25e6)
-        self.slow.put("SLEEP:BUSY.A", 1000, wait=False)  # after this pass
-        return lambda: None
+        self.slow.put("HOLD:BUSY.SNAM", "sleepFor")
+        self.slow.put("HOLD:BUSY.A", 25e6)
+        self.slow.put("HOLD.SCAN", "1 second", wait=False)
+        return lambda: self.slow.put("HOLD.SCAN", "Passive", wait=False)  # it comes when the record ends
 
     def frozen(self):
         os.kill(self.ioc.pid, signal.SIGSTOP)
@@ -119,7 +120,7 @@ class Shift:
             ("the disk is full", "HISTORY_STATE", "MINOR", self.full, "there is room"),
         ]
         print("| situation | PV | severity | seen after | the light of the host says | ends with | gone after |\n|---|---|---|---:|---|---|---:|")
-        for title, name, wanted, begin, how in situations[int(os.environ.get("FIRST", 0)):]:
+        for title, name, wanted, begin, how in situations:
             until(lambda: self.severity(name) == "NO_ALARM" and self.severity("HOST_STATUS") == "NO_ALARM", 120,
                   lambda: f"quiet before {title}: {name} {self.severity(name)}, {self.monitor.text('HOST_STATUS_MSG')}")
             at = time.monotonic()
@@ -144,11 +145,6 @@ def main():
         try:
             shift = Shift(Path(tmp))
             shift.run()
-        except BaseException:
-            if shift:
-                shift.monitor.process.wait(5)
-                print("exit", shift.monitor.process.returncode, shift.monitor.process.output()[-1500:], flush=True)
-            raise
         finally:
             for p in list(process.alive):
                 p.kill()
