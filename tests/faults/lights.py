@@ -32,7 +32,7 @@ class Shift:
     def __init__(self, tmp):
         self.tmp, self.disk = tmp, tmp / "disk"
         self.disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", self.disk], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.disk], check=True)
         self.slow = Ioc(tmp, files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=1000", realtime=True).start()
         self.ioc = Ioc(tmp, db.READY + db.record("ao", "SET") + db.record("ao", "SHUT") + db.counter("TICK", SCAN="1 second"), realtime=True).start()
         rules = tmp / "rules.json"
@@ -99,7 +99,7 @@ class Shift:
 
     def full(self):
         put = ca.pv(self.ioc.prefix + "SET")
-        for i in range(20000):
+        for i in range(60000):
             put.put(i)
             if i % 500 == 0:
                 put.get(use_monitor=False)
