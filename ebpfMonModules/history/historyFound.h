@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Questions of clients to the history: they write a time, a PV or a user, and the table HISTORY has the answer. One more
- * thread reads the file, because that may take seconds.
+ * Questions of clients to the history: they write a time, a PV or a user, and the table HISTORY has the answer. This
+ * has a thread of its own, because to read the file may take seconds.
  */
 #ifndef EBPFMON_HISTORYFOUND_H
 #define EBPFMON_HISTORYFOUND_H

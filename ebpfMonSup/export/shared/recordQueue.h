@@ -35,7 +35,7 @@ size_t ebpfMonRecordQueueGetRoom(ebpfMonRecordQueue *queue);
 /* Wakes the reader; one call is remembered if it does not sleep. Any thread. */
 void ebpfMonRecordQueueWake(ebpfMonRecordQueue *queue);
 
-/* Returns the number for "owner" from the name of an IOC; never 0. Names with the same hash share one. NULL: no name. */
+/* Returns the number for "owner" from the name of an IOC (NULL: none); never 0. Names with the same hash share one. */
 unsigned ebpfMonRecordQueueShareOf(const char *name);
 
 /* For the reader: moves whole records to "buf", each of them after its length (size_t). Returns the bytes used. */
