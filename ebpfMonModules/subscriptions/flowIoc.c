@@ -680,7 +680,7 @@ void ebpfMonFlowText(const ebpfMonFlowClient *c, char *text, size_t size)
     };
 
     if (c->flow == ebpfMonFlowFine)
-        snprintf(text, size, "%s", c->isPva && !c->hasTcp ? "not known: its socket is not seen" : words[0]);
+        snprintf(text, size, "%s", c->isOfPackets && !c->hasTcp ? "not known: its socket is not seen" : words[0]);
     else if (c->flow == ebpfMonFlowSlow && !c->hasPeer)
         snprintf(text, size, "client or network is too slow since %.0f s",
                  (double)(ebpfMonClockMonotonic() - c->since) / 1e9);

@@ -31,7 +31,8 @@ typedef struct {
     struct ebpfMonPeer key;
     ebpfMonFlowState flow;
     uint64_t since;         /* since then it is so, at the latest */
-    int      isPva;         /* by pvAccess; what the next three say of CA is not known */
+    int      isPva;         /* by pvAccess */
+    int      isOfPackets;   /* not in the list of a CA server of an IOC: what the next three say is not known */
     int      isPaused;
     int      waits;         /* an update waits for it in the IOC */
     uint32_t inBuffer;      /* bytes in the send buffer of the IOC */

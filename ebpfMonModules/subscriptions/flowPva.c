@@ -57,7 +57,8 @@ static void copyPvaClient(ebpfMonFlowPvaClient *c, const ebpfMonPvaClient *from)
     memcpy(c->user, from->user, sizeof(c->user));
     memcpy(c->host, from->host, sizeof(c->host));
     c->is.key = from->peer;
-    c->is.isPva = 1;
+    c->is.isPva = from->protocol == ebpfMonWirePva;
+    c->is.isOfPackets = 1;
 }
 
 typedef struct {
@@ -131,7 +132,8 @@ static void carryPvaClients(ebpfMonFlowPva *pva, copies *to)
             continue;
         c->tries++;
         ebpfMonPvaClientsFindWho(pva->from, &key, &to->first[i], c->user, c->host, &who);
-        snprintf(c->is.name, sizeof(c->is.name), "%.50s@%.64s pvAccess", c->user[0] ? c->user : "?", c->host);
+        snprintf(c->is.name, sizeof(c->is.name), "%.50s@%.64s%s", c->user[0] ? c->user : "?", c->host,
+                 c->is.isPva ? " pvAccess" : "");
         snprintf(c->is.peer, sizeof(c->is.peer), "%.*s", (int)sizeof(c->is.peer) - 1, who.peer);
         snprintf(c->is.command, sizeof(c->is.command), "%s", who.command);
         c->is.pid = (pid_t)who.peerPid;

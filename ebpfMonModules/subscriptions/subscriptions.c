@@ -14,6 +14,7 @@
 #include "common/worker.h"
 #include "common/text.h"
 #include "host/foreign.h"
+#include "shared/functionSite.h"
 #include "subscriptions/feedback.h"
 #include "subscriptions/flowIoc.h"
 #include "subscriptions/subscriptions.h"
@@ -437,9 +438,21 @@ static void sumPva(ebpfMonSubscriptions *d, uint64_t now)
     }
 }
 
-static void fillClient(const ebpfMonFlowClient *c, ebpfMonSubscriptionRow *row)
+/* Of a gateway the clients behind it, as far as they are known. row->pv is set. */
+static void fillClient(const ebpfMonSubscriptions *d, const ebpfMonFlowClient *c, ebpfMonSubscriptionRow *row)
 {
-    snprintf(row->client, sizeof(row->client), "%s", c->name);
+    ebpfMonPvaBehind behind = { .clients = 0 };
+
+    if (c->pid)
+        ebpfMonPvaClientsFindBehind(d->pva.from, c->pid, row->pv, &behind);
+    if (behind.clients == 1 && !behind.unknown)
+        snprintf(row->client, sizeof(row->client), "%s@%.40s through gateway", behind.user[0] ? behind.user : "?",
+                 behind.host);
+    else if (behind.clients)
+        snprintf(row->client, sizeof(row->client), "%u clients%s through gateway", behind.clients,
+                 behind.unknown ? " at least" : "");
+    else
+        snprintf(row->client, sizeof(row->client), "%s", c->name);
     if (c->pid)
         snprintf(row->process, sizeof(row->process), "%s (%d)", c->command, (int)c->pid);
     row->unsent = c->inBuffer + (c->hasTcp ? c->tcp.notSent : 0);
@@ -454,7 +467,7 @@ static void fillMonitor(const ebpfMonSubscriptions *d, const ebpfMonFlowMonitor 
 
     snprintf(row->ioc, sizeof(row->ioc), "%s", c->serverName);
     snprintf(row->pv, sizeof(row->pv), "%.*s", (int)sizeof(row->pv) - 1, m->name[0] ? m->name : "not known");
-    fillClient(&c->is, row);
+    fillClient(d, &c->is, row);
     ebpfMonFlowMonitorText(&d->pva, m, ebpfMonClockMonotonic(), row->state, sizeof(row->state));
     row->rate = m->rate;
     row->merged = m->overruns ? (double)m->overruns : NAN;
@@ -506,7 +519,7 @@ static void fillRow(const ebpfMonSubscriptions *d, const rowPlace *place, ebpfMo
     channel = &ioc->channel[s->channel];
     snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
     snprintf(row->pv, sizeof(row->pv), "%s", channel->pv);
-    fillClient(&ioc->client[s->client], row);
+    fillClient(d, &ioc->client[s->client], row);
     ebpfMonFlowText(&ioc->client[s->client], row->state, sizeof(row->state));
     row->rate = channel->rate;
     row->merged = s->isCopied ? (double)s->merged : NAN;
@@ -723,12 +736,21 @@ static void runSubscriptions(ebpfMonWorker *worker, void *arg)
     }
 }
 
+static uint64_t findPvxsServer(pid_t pid)
+{
+    static const char *const name = EBPFMON_PVXS_VARIABLE; /* static, so the file is that of an exported function */
+    ebpfMonVariable found = { .address = 0 };
+
+    return ebpfMonVariablesFind(pid, EBPFMON_PVXS_FUNCTION, &name, 1, &found) ? found.address : 0;
+}
+
 int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core)
 {
     ebpfMonSubscriptions *d = subs;
 
     d->ownCore = *core;
     d->core = &d->ownCore;
+    ebpfMonClientTableSetPvxsFinder(core->usage->table, findPvxsServer);
     return ebpfMonSharedWorkerSet(&d->worker,
                                   ebpfMonWorkerStart("ebpfMonFlows", epicsThreadPriorityLow, runSubscriptions, d));
 }
@@ -844,6 +866,28 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
             continue;
         tellMonitor(d, m, record, each, arg);
         found += found >= 0;
+    }
+    return found;
+}
+
+unsigned ebpfMonSubscriptionsFindBehind(const ebpfMonSubscriptions *d, const ebpfMonFlowClient *gateway, const char *pv,
+                                        const char *name, ebpfMonFlowClient *worst)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    unsigned found = 0;
+
+    for (size_t i = 0; gateway->pid && i < d->pva.monitors; i++) {
+        const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
+        const ebpfMonFlowPvaClient *c = &d->pva.client[m->client];
+        ebpfMonFlowClient behind;
+
+        if (c->iocId || c->server != gateway->pid || strcmp(m->name, pv) != 0 ||
+            (name[0] && !ebpfMonFlowIsNamed(&c->is, name)))
+            continue;
+        behind = c->is;
+        behind.flow = ebpfMonFlowMonitorGetState(&d->pva, m, now, &behind.since);
+        if (!found++ || behind.flow > worst->flow)
+            *worst = behind;
     }
     return found;
 }

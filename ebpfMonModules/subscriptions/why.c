@@ -20,7 +20,7 @@
 #define OLD_SECONDS 600.0 /* a write that failed before is not the answer, if the question names no client */
 
 typedef enum { whyUnknown, whyFine, whyHeldUp, whyStops } whyVerdict;
-enum { stepIoc, stepRecord, stepPost, stepQueue, stepBuffer, stepNetwork, stepClient, stepWrite, STEPS };
+enum { stepIoc, stepRecord, stepPost, stepQueue, stepBuffer, stepNetwork, stepClient, stepBehind, stepWrite, STEPS };
 
 typedef struct {
     whyVerdict verdict;
@@ -41,6 +41,8 @@ typedef struct {
     unsigned matching;      /* to this field, of this client */
     ebpfMonFlowClient worst;
     ebpfMonFlowSubscription sub;
+    ebpfMonFlowClient behind; /* … if that is a gateway, the worst of its clients … */
+    unsigned behinds;       /* … of so many that match */
     whyStep  step[STEPS];
 } why;
 
@@ -111,15 +113,25 @@ static void addSubscription(void *arg, const ebpfMonFlowClient *client, const eb
 {
     char record[EBPFMON_NAME_SIZE], field[16];
     why *w = arg;
+    int isNamed = !w->client[0] || ebpfMonFlowIsNamed(client, w->client);
+    ebpfMonFlowClient behind = { .pid = 0 };
+    unsigned behinds;
+    double badness;
 
     w->enabled += sub->isEnabled && !sub->monitor;
     w->monitors += sub->monitor != NULL;
     splitName(sub->pv, record, sizeof(record), field, sizeof(field));
-    if (strcmp(field, w->field) != 0 || (w->client[0] && !ebpfMonFlowIsNamed(client, w->client)))
+    if (strcmp(field, w->field) != 0)
         return;
-    if (!w->matching || badnessOf(client, sub) > badnessOf(&w->worst, &w->sub)) {
+    behinds = ebpfMonSubscriptionsFindBehind(w->subs, client, sub->pv, isNamed ? "" : w->client, &behind);
+    if (!isNamed && !behinds)
+        return;
+    badness = badnessOf(client, sub) + 1e6 * behind.flow;
+    if (!w->matching || badness > badnessOf(&w->worst, &w->sub) + 1e6 * w->behind.flow) {
         w->worst = *client;
         w->sub = *sub;
+        w->behind = behind;
+        w->behinds = behinds;
     }
     w->matching++;
 }
@@ -449,6 +461,29 @@ static void judgeClient(why *w)
         setStep(w, stepClient, whyUnknown, "%s): whether it reads is seen on its own host", who);
 }
 
+/* The client behind a gateway: its connection to the gateway. What waits inside the gateway is not seen. */
+static void judgeBehind(why *w)
+{
+    const ebpfMonFlowClient *c = &w->behind;
+    char who[300], flow[64];
+
+    snprintf(who, sizeof(who), "%s (%s", c->name, c->peer);
+    if (c->pid)
+        snprintf(who + strlen(who), sizeof(who) - strlen(who), ", %s, pid %d", c->command, (int)c->pid);
+    ebpfMonFlowText(c, flow, sizeof(flow));
+    if (w->behinds > 1)
+        snprintf(who + strlen(who), sizeof(who) - strlen(who), "; the worst of %u", w->behinds);
+    if (c->flow != ebpfMonFlowFine)
+        setStep(w, stepBehind, whyStops, "%s, behind the gateway: %s)", flow, who);
+    else if (isStopped(c))
+        setStep(w, stepBehind, whyStops, "the client behind the gateway does not read: %s); a signal or a debugger has "
+                "stopped its process", who);
+    else
+        setStep(w, stepBehind, c->hasPeer ? whyFine : whyUnknown, "%s: %s)",
+                c->hasPeer ? "it has read all that the gateway has sent" : "whether it reads is seen on its own host",
+                who);
+}
+
 /* --- the answer -------------------------------------------------------------------------------------------------- */
 
 /* The other way: what the client, or anybody, has written last. If a client has written and not subscribed, the
@@ -484,6 +519,8 @@ static void followValue(why *w)
         judgeConnection(w);
         judgeClient(w);
     }
+    if (w->behinds)
+        judgeBehind(w);
     judgeWrite(w);
 }
 
@@ -491,7 +528,7 @@ static void writeAnswer(const why *w, char *text, size_t size)
 {
     static const char *const verdicts[] = { "not known", "fine", "held up", "here it stops" };
     static const char *const names[STEPS] = {
-        "IOC", "record", "post", "queue", "send buffer", "network", "client", "write"
+        "IOC", "record", "post", "queue", "send buffer", "network", "client", "behind", "write"
     };
     int first = 0;
 
@@ -504,7 +541,8 @@ static void writeAnswer(const why *w, char *text, size_t size)
     else
         ebpfMonTextAdd(text, size, "nothing stops, as far as is known\n");
     for (int i = 0; i < STEPS; i++)
-        ebpfMonTextAdd(text, size, "  %-12s %-14s %s\n", names[i], verdicts[w->step[i].verdict], w->step[i].text);
+        if (w->step[i].text[0])
+            ebpfMonTextAdd(text, size, "  %-12s %-14s %s\n", names[i], verdicts[w->step[i].verdict], w->step[i].text);
     if (w->at.others)
         ebpfMonTextAdd(text, size, "%u more watched IOCs have such a record\n", w->at.others);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
@@ -11,17 +12,6 @@
 /* --- where uses are seen --- */
 
 #define WHO_SIZE 192
-
-/* The same form as the writer of a put (put/valueText.c). */
-static void formatWho(const ebpfMonPutClient *client, char *buf, size_t size)
-{
-    char local[160] = "";
-
-    if (client->peerPid)
-        snprintf(local, sizeof(local), " %s[%u]%s%s", client->command, (unsigned)client->peerPid,
-                 client->container[0] ? " in " : "", client->container);
-    snprintf(buf, size, "%s@%s%s", client->user[0] ? client->user : "?", client->host, local);
-}
 
 static uint64_t hashPeer(uint32_t addr, uint16_t port)
 {
@@ -68,13 +58,27 @@ static int findName(ebpfMonClientTable *table, uint32_t iocId, const struct ebpf
     return found;
 }
 
-void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
-                                const ebpfMonWireEvent *ev, uint32_t iocId, const char *server)
+/* A use by "client", a gateway perhaps: then those behind it have used it, of a read the newest one of them. */
+static void noteUsers(ebpfMonUseNotes *notes, ebpfMonPvaClients *pvaClients, const char *ioc, const char *name,
+                    ebpfMonUseKind kind, const ebpfMonPutClient *client, uint64_t identity, int64_t at)
 {
+    char who[WHO_SIZE];
+
+    ebpfMonPvaClientsFormatUsers(pvaClients, client, name, who, sizeof(who), &identity);
+    if (ebpfMonUseNotesAdd(notes, ioc, name, kind, identity, at, kind == ebpfMonUseRead))
+        ebpfMonUseNotesSetWho(notes, ioc, name, kind, who);
+}
+
+void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
+                                ebpfMonPvaClients *pvaClients, const ebpfMonWireEvent *ev, uint32_t iocId,
+                                const char *server)
+{
+    uint64_t identity = hashPeer(ev->peer.addr, ev->peer.port);
     ebpfMonUseKind kind = ev->kind == ebpfMonWireRead ? ebpfMonUseRead :
                           ev->kind == ebpfMonWireSubscribe || ev->isUpdate ? ebpfMonUseSubscribe : ebpfMonUseConnect;
     char name[128], who[WHO_SIZE];
     ebpfMonPutClient client;
+    int isBehind;
 
     if (!ebpfMonUseNotesAreWanted(notes))
         return;
@@ -82,39 +86,106 @@ void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *tabl
         ebpfMonTextCopy(name, sizeof(name), ev->name);
     else if (ev->protocol != ebpfMonWireCa || !findName(table, iocId, &ev->peer, ev->sid, name, sizeof(name)))
         return;
-    if (!ebpfMonUseNotesAdd(notes, server, name, kind, hashPeer(ev->peer.addr, ev->peer.port),
-                            ebpfMonClockUnixSeconds(), kind == ebpfMonUseRead))
+    isBehind = pvaClients && ebpfMonPvaClientsHasBehind(pvaClients, name);
+    if (!isBehind && !ebpfMonUseNotesAdd(notes, server, name, kind, identity, ebpfMonClockUnixSeconds(),
+                                         kind == ebpfMonUseRead))
         return;
     ebpfMonPutClientsFind(clients, &ev->peer, &ev->first, ev->user, ev->host, &client);
-    formatWho(&client, who, sizeof(who));
-    ebpfMonUseNotesSetWho(notes, server, name, kind, who);
+    if (isBehind) {
+        noteUsers(notes, pvaClients, server, name, kind, &client, identity, ebpfMonClockUnixSeconds());
+    } else {
+        ebpfMonPvaClientsFormatUsers(NULL, &client, name, who, sizeof(who), &identity);
+        ebpfMonUseNotesSetWho(notes, server, name, kind, who);
+    }
 }
+
+/* A use by a process of this host, which may be a gateway: what needs the names of others is done without the lock of
+ * the table. */
+typedef struct {
+    char name[128], ioc[EBPFMON_IOCNAME_SIZE];
+    ebpfMonUseKind kind;
+    ebpfMonPutClient client;
+    uint64_t identity;
+} lateUse;
 
 static void addUse(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, int64_t at)
 {
     const ebpfMonCaClient *client = &ioc->clients->client[use->client];
     ebpfMonUseKind kind = use->subscriptions ? ebpfMonUseSubscribe : ebpfMonUseConnect;
     const char *name = ioc->clients->names + use->name;
+    uint64_t identity = hashPeer(client->addr, client->port);
     char who[WHO_SIZE];
 
-    if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, hashPeer(client->addr, client->port), at, 0))
+    if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, identity, at, 0))
         return;
-    formatWho(&ioc->facts[use->client].who, who, sizeof(who));
+    ebpfMonPvaClientsFormatUsers(NULL, &ioc->facts[use->client].who, name, who, sizeof(who), &identity);
     ebpfMonUseNotesSetWho(notes, ioc->name, name, kind, who);
 }
 
-void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table)
+/* Nonzero: done; else it is a use as addUse notes it. */
+static int keepLateUse(ebpfMonPvaClients *pvaClients, const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use,
+                       lateUse *late)
+{
+    const char *name = ioc->clients->names + use->name;
+    const ebpfMonCaClient *client = &ioc->clients->client[use->client];
+
+    if (!ioc->facts[use->client].who.peerPid || !ebpfMonPvaClientsHasBehind(pvaClients, name))
+        return 0;
+    *late = (lateUse){ .kind = use->subscriptions ? ebpfMonUseSubscribe : ebpfMonUseConnect,
+                       .client = ioc->facts[use->client].who, .identity = hashPeer(client->addr, client->port) };
+    ebpfMonTextCopy(late->name, sizeof(late->name), name);
+    memcpy(late->ioc, ioc->name, sizeof(late->ioc));
+    return 1;
+}
+
+/* Channels that only the memory of pvxs shows, as those over TLS. */
+static void addHiddenUses(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, int64_t at)
+{
+    const ebpfMonPvxsClients *all = ioc->hidden ? ioc->hidden->all : NULL;
+    char who[WHO_SIZE];
+
+    for (unsigned n = 0; all && n < ioc->hidden->clients; n++) {
+        const ebpfMonHiddenClient *c = &ioc->hidden->client[n];
+
+        for (size_t i = c->is->firstChannel; i < all->channels && &all->client[all->channel[i].client] == c->is; i++) {
+            ebpfMonUseKind kind = all->channel[i].monitors ? ebpfMonUseSubscribe : ebpfMonUseConnect;
+            const char *name = all->names + all->channel[i].name;
+            uint64_t identity = hashPeer(c->peer.addr, c->peer.port);
+
+            if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, identity, at, 0))
+                continue;
+            ebpfMonPvaClientsFormatUsers(NULL, &c->who, name, who, sizeof(who), &identity);
+            ebpfMonUseNotesSetWho(notes, ioc->name, name, kind, who);
+        }
+    }
+}
+
+void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients)
 {
     const ebpfMonClientIoc *ioc;
     int64_t at = ebpfMonClockUnixSeconds();
+    size_t lates = 0, room = 0;
+    lateUse *late = NULL;
 
     if (!ebpfMonUseNotesAreWanted(notes))
         return;
     ebpfMonClientTableLock(table);
-    for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++)
-        for (size_t i = 0; ioc->isRead && i < ioc->clients->uses; i++)
-            addUse(notes, ioc, &ioc->clients->use[i], at);
+    for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++) {
+        addHiddenUses(notes, ioc, at);
+        for (size_t i = 0; ioc->isRead && i < ioc->clients->uses; i++) {
+            const ebpfMonCaUse *use = &ioc->clients->use[i];
+
+            if (!ebpfMonArrayGrow(&late, &room, lates + 1, 64, sizeof(*late)) &&
+                keepLateUse(pvaClients, ioc, use, &late[lates]))
+                lates++;
+            else
+                addUse(notes, ioc, use, at);
+        }
+    }
     ebpfMonClientTableUnlock(table);
+    for (size_t i = 0; i < lates; i++)
+        noteUsers(notes, pvaClients, late[i].ioc, late[i].name, late[i].kind, &late[i].client, late[i].identity, at);
+    free(late);
 }
 
 /* --- the module --- */
@@ -165,7 +236,7 @@ static void onLook(void *arg)
 {
     ebpfMonUses *u = arg;
 
-    ebpfMonUseSourcesAddLook(u->notes, u->usage->table);
+    ebpfMonUseSourcesAddLook(u->notes, u->usage->table, u->usage->pvaClients);
 }
 
 static void onPut(void *arg, const ebpfMonPut *put)
@@ -179,8 +250,7 @@ static void onPacket(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, cons
 {
     ebpfMonUses *u = arg;
 
-    ebpfMonUseSourcesAddPacket(u->notes, u->usage->table, u->usage->clients, ev, iocId,
-                               server);
+    ebpfMonUseSourcesAddPacket(u->notes, u->usage->table, u->usage->clients, u->usage->pvaClients, ev, iocId, server);
 }
 
 /* By lists and connections: EBPFMON_WATCHED_… */
@@ -214,7 +284,7 @@ int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core)
         return -1;
     if (u->conf.file[0]) {
         u->usage->sink = sink;
-        ebpfMonClientTableSetFollowed(u->usage->table, u->usage->followed); /* looks count what is not seen, too */
+        ebpfMonClientTableCountUnseen(u->usage->table);
     }
     return ebpfMonUseKeeperStart(u->keeper);
 }

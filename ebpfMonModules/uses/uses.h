@@ -22,12 +22,13 @@ void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put);
 
 /* Notes a read or a subscription that was seen in a packet. "server": the name of the server. If the channel was
  * opened before the monitor read packets, the event has no name; then the name is looked up in the table, by "iocId"
- * (0: not possible). */
+ * (0: not possible). A gateway's uses are those of its clients ("pvaClients"; NULL: there are none). */
 void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
-                                const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
+                                ebpfMonPvaClients *pvaClients, const ebpfMonWireEvent *ev, uint32_t iocId,
+                                const char *server);
 
 /* Notes all channels and subscriptions of the last look. Takes the lock of the table. */
-void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table);
+void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients);
 
 /* --- the room --- */
 

@@ -467,6 +467,7 @@ typedef struct {
     int      isLosing;   /* it has grown in the last EBPFMON_LOSS_SECONDS */
     uint64_t gaps;
     unsigned circuits;
+    uint64_t tlsFailed;  /* connections to IOCs whose handshake of TLS has failed */
 } ebpfMonPacketValues;
 
 /* --- all --- */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/clock.h"
 #include "host/foreign.h"
@@ -31,6 +33,8 @@ typedef struct {
     uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never */
     unsigned             found;             /* packets since the last second's counts */
     int                  isMore;            /* more sources are to be opened */
+    uint64_t             tlsFailed, tlsTold; /* handshakes that failed; how many of them were told in events … */
+    uint64_t             tlsToldAt;         /* … and when the last one was (monotonic ns) */
     int                  isSilent;          /* no packet but beacons came for a second, and no IOC hits a probe */
 } ebpfMonPacketThread;
 
@@ -50,6 +54,16 @@ static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
         m->usage->sink.packet(m->usage->sink.arg, ev, server->iocId, server->name);
 }
 
+/* Of CA, only clients of a process of this host that is no watched IOC: perhaps it is a gateway. */
+static void addClient(ebpfMonMonitor *m, const ebpfMonWireEvent *opened)
+{
+    const ebpfMonServer *server = ebpfMonServersFind(m->put.servers, &opened->peer, ebpfMonClockMonotonic());
+
+    if (opened->protocol == ebpfMonWirePva ||
+        (!server->iocId && server->pid && !server->off && !server->isElsewhere))
+        ebpfMonPvaClientsAdd(m->usage->pvaClients, opened, server);
+}
+
 /* Notes what came for an IOC and was not read. Of a connection whose begin was not seen the server may be either
  * end. */
 static void noteUnread(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
@@ -58,7 +72,10 @@ static void noteUnread(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
     struct ebpfMonPeer turned = ebpfMonPeerTurn(&ev->peer);
 
     ebpfMonFollowedCircuitsAdd(m->usage->followed, ev);
-    ebpfMonPvaClientsAdd(m->usage->pvaClients, ev);
+    if (ev->kind == ebpfMonWireOpened)
+        addClient(m, ev);
+    else
+        ebpfMonPvaClientsAdd(m->usage->pvaClients, ev, NULL);
     if (!m->usage->sink.packet ||
         (!isConnection && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireGivenUp))
         return;
@@ -70,6 +87,33 @@ static void noteUnread(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
     }
 }
 
+/* Tells of a connection to an IOC whose handshake of TLS has failed: once a second, so that nobody fills the events. */
+static void noteTlsFailed(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev)
+{
+    uint64_t now = ebpfMonClockMonotonic();
+    const ebpfMonServer *server = ebpfMonServersFind(p->m->put.servers, &ev->peer, now);
+    ebpfMonPutClient who;
+    char process[sizeof(who.realUser) + sizeof(who.command) + 24] = "", more[60] = "", name[EBPFMON_IOCNAME_SIZE];
+    char text[EBPFMON_MODULE_EVENT];
+
+    if (!server->iocId)
+        return;
+    memcpy(name, server->name, sizeof(name));
+    p->tlsFailed++;
+    if (p->tlsToldAt && now - p->tlsToldAt < EBPFMON_SECOND_NS)
+        return;
+    ebpfMonPutClientsFind(p->m->usage->clients, &ev->peer, &ev->first, "", "", &who);
+    if (who.peerPid)
+        snprintf(process, sizeof(process), ", %s, %s, pid %u", who.realUser, who.command, who.peerPid);
+    if (p->tlsFailed - p->tlsTold > 1)
+        snprintf(more, sizeof(more), "; %llu before it were not told",
+                 (unsigned long long)(p->tlsFailed - p->tlsTold - 1));
+    snprintf(text, sizeof(text), "IOC %s: TLS with %s%s failed: %s%s", name, who.peer, process, ev->message, more);
+    ebpfMonModuleAddEvent(text);
+    p->tlsTold = p->tlsFailed;
+    p->tlsToldAt = now;
+}
+
 /* The wire itself counts users, channels and gaps. */
 static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 {
@@ -79,6 +123,10 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     if (ev->kind != ebpfMonWireBeacon && ebpfMonKernelIsSilent()) {
         ebpfMonKernelBreakSilence();
         ebpfMonRingReaderWake(p->m->eventThread); /* it tells others */
+    }
+    if (ev->kind == ebpfMonWireTlsFailed) {
+        noteTlsFailed(p, ev);
+        return;
     }
     if (ev->kind == ebpfMonWireGivenUp)
         ebpfMonLossesAdd(&p->m->losses, ebpfMonLossUrgent);
@@ -168,6 +216,7 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
     ebpfMonPacketReaderTick(p->reader, seconds, &values);
     ebpfMonModulesTellMessage(NULL); /* what it told is about no packet */
     values.lost += ebpfMonPutJoinCountDropped(p->m->put.join);
+    values.tlsFailed = p->tlsFailed;
     ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
     if (values.lost > p->lost)
         p->lostAt = now;

@@ -421,6 +421,8 @@ static int compareInnerValue(const outerPut *o, const innerPut *inner)
     char *end;
     int isCut = length > 3 && strcmp(o->text + length - 3, "...") == 0;
 
+    if (o->p.isCall) /* a gateway may describe the arguments in other bytes */
+        return strncmp(o->text, inner->text, isCut ? length - 3 : length + 1) != 0 ? 0 : isCut ? -1 : 1;
     if (o->p.hash && o->p.hash == inner->hash && o->p.pva == inner->isPva)
         return 1;
     if (inner->isPart || strcmp(o->text, "?") == 0)
@@ -526,14 +528,6 @@ static void learnNameChange(ebpfMonGateways *g, serverProcess *s, const innerPut
     ebpfMonTextCopy(s->learntBy, sizeof(s->learntBy), found->p.channel);
 }
 
-/* "python pvagw" is called pvagw. */
-static void nameGatewayProcess(const ebpfMonPutClient *client, char *buf, size_t size)
-{
-    const char *blank = strrchr(client->command, ' ');
-
-    snprintf(buf, size, "%.40s[%u]", blank ? blank + 1 : client->command, client->peerPid);
-}
-
 /* Adds the next one on the way from the client to the IOC. */
 static void addGatewayName(const char *name, person *who)
 {
@@ -568,7 +562,7 @@ static int findPersonBehind(ebpfMonGateways *g, const ebpfMonPutClient *gateway,
 
     if (!s || depth == IN_A_ROW)
         return 0;
-    nameGatewayProcess(gateway, name, sizeof(name));
+    ebpfMonPutClientNameProcess(gateway, name, sizeof(name));
     findCandidates(g, s, inner, isIn, &match);
     if (!match.first)
         findCandidates(g, s, inner, kind = isLate, &match);
@@ -666,7 +660,7 @@ static int setClientOfChain(ebpfMonGateways *g, int isLast, ebpfMonPut *put)
         memset(&who, 0, sizeof(who));
         getPutClient(put, &who.client);
         who.client.isUnsure = 1;
-        nameGatewayProcess(&who.client, who.gateway, sizeof(who.gateway));
+        ebpfMonPutClientNameProcess(&who.client, who.gateway, sizeof(who.gateway));
         setPutPerson(&who, put);
     }
     return 1;

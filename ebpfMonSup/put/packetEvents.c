@@ -223,10 +223,7 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     put->hash = p->hash;
     put->oldCount = -1;
     if (p->isCall) {
-        char text[sizeof(put->val) + 8];
-
-        snprintf(text, sizeof(text), "call %s", (const char *)p->data);
-        ebpfMonTextCopy(put->val, sizeof(put->val), text);
+        ebpfMonPacketTextFormatCall((const char *)p->data, put->val, sizeof(put->val));
         ebpfMonTextCopy(put->after, sizeof(put->after), p->returned);
         put->took = p->took;
         put->isText = 1;
@@ -450,6 +447,14 @@ void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent 
 
 /* --- values as text --- */
 
+void ebpfMonPacketTextFormatCall(const char *arguments, char *buf, size_t size)
+{
+    char text[sizeof(((ebpfMonPut *)0)->val) + 8];
+
+    snprintf(text, sizeof(text), "call %s", arguments);
+    ebpfMonTextCopy(buf, size, text);
+}
+
 int ebpfMonPacketTextFormatCa(const uint8_t *data, uint32_t have, int baseType, uint32_t count, char *buf, size_t size,
                               int *isNumber, double *number)
 {
@@ -638,7 +643,7 @@ static void addOuterPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, pid_
     ebpfMonPacketPut p = {
         .at = at, .time = ev->time, .id = ev->id, .circuit = ev->circuit, .seq = ev->seq, .end = ev->end,
         .hash = ev->hash, .pva = ev->protocol == ebpfMonWirePva, .replyAsked = !!ev->replyAsked, .peer = ev->peer,
-        .first = ev->first, .pid = pid, .number = ev->number,
+        .first = ev->first, .pid = pid, .number = ev->number, .isCall = !!ev->isCall,
     };
     int isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
 
@@ -648,7 +653,9 @@ static void addOuterPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, pid_
     ebpfMonTextCopy(p.host, sizeof(p.host), ev->host);
     ebpfMonTextCopy(p.channel, sizeof(p.channel), ev->name);
     ebpfMonTextCopyBytes(pv, sizeof(pv), ev->name, ebpfMonPacketTextGetNameLength(ev->name));
-    if (p.pva)
+    if (p.isCall)
+        ebpfMonPacketTextFormatCall(ev->text, text, sizeof(text));
+    else if (p.pva)
         ebpfMonTextCopy(text, sizeof(text), ev->text);
     else
         ebpfMonPacketTextFormatCa(ev->data, (uint32_t)ev->have, ev->baseType, ev->count, text, sizeof(text), &isNumber,
@@ -675,7 +682,7 @@ static void addPacketPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, con
 
     if (isShown || server->pid)
         ebpfMonRealCircuitsNote(e->realCircuits, ev->circuit, &ev->peer, &ev->first, server->pid, ev->seq, 0);
-    if (server->pid && !server->iocId && !ev->isCall)
+    if (server->pid && !server->iocId)
         addOuterPut(e, ev, server->pid, at);
     if (isShown) {
         if (!ev->isCall && (ev->protocol != ebpfMonWireCa || !ebpfMonCaTypeIsAcknowledge(ev->dbrType)))

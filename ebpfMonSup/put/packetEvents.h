@@ -65,6 +65,9 @@ void ebpfMonLastValuesRestore(ebpfMonLastValues *values, const ebpfMonWireEvent 
  *
  * Values and names as packets carry them, as texts. No state. */
 
+/* The value of a call: "call" and its arguments. */
+void ebpfMonPacketTextFormatCall(const char *arguments, char *buf, size_t size);
+
 /* Formats "have" bytes of the elements of a CA message, of a plain type (DBR_STRING 0 … DBR_DOUBLE 6). *isNumber: the
  * value is a single number, and *number has it; the index of an enum does not count as a number. Nonzero: it is a text,
  * or an array of texts. */

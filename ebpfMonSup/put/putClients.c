@@ -493,6 +493,13 @@ int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfM
     return 1;
 }
 
+void ebpfMonPutClientNameProcess(const ebpfMonPutClient *client, char *buf, size_t size)
+{
+    const char *blank = strrchr(client->command, ' ');
+
+    snprintf(buf, size, "%.40s[%u]", blank ? blank + 1 : client->command, client->peerPid);
+}
+
 void ebpfMonPutClientSet(const ebpfMonPutClient *client, ebpfMonPut *put)
 {
     memcpy(put->peer, client->peer, sizeof(put->peer));

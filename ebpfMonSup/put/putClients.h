@@ -85,6 +85,9 @@ void ebpfMonPutClientsFindOuter(ebpfMonPutClients *clients, const struct ebpfMon
 int ebpfMonPutClientsFindByThread(ebpfMonPutClients *clients, const struct ebpfMonHead *head,
                                   const struct ebpfMonWho *who, ebpfMonPutClient *client);
 
+/* The process of a gateway: "python pvagw" is called pvagw[4711]. */
+void ebpfMonPutClientNameProcess(const ebpfMonPutClient *client, char *buf, size_t size);
+
 /* Sets the members of "put" that tell the client. */
 void ebpfMonPutClientSet(const ebpfMonPutClient *client, ebpfMonPut *put);
 

@@ -269,6 +269,7 @@ static const ebpfMonPv table[] = {
     {"PACKET_STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(packets.state)},
     {"PACKET_RATE", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(packets.rate)},
     {"PACKET_LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.lost)},
+    {"TLS_FAILED_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.tlsFailed)},
     {"PACKET_GAP_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.gaps)},
     {"PACKET_CIRCUIT_CNT", ebpfMonGroupState, hostRow, ebpfMonCellUnsigned, HOST(packets.circuits)},
     {"SEARCH_CNT", ebpfMonGroupSearch, hostRow, ebpfMonCellCount, HOST(searches.count)},

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <epicsAtomic.h>
-#include <epicsEvent.h>
 #include <epicsMutex.h>
 #include <epicsString.h>
-#include <epicsThread.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,126 +10,11 @@
 
 #include "common/array.h"
 #include "common/clock.h"
-#include "common/hash.h"
 #include "common/text.h"
-#include "common/worker.h"
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "model/published.h"
 #include "usage/clients.h"
-
-/* --- counts of updates --- */
-
-#define BUCKETS 16384 /* a power of two */
-#define KEPT    2     /* A count stays if so many looks in a row did not ask for it: its channel may be newer than
-                       * they are */
-
-typedef struct entry {
-    struct entry *next;  /* in its bucket */
-    struct ebpfMonPeer peer;
-    uint32_t sid;
-    uint32_t stretch;    /* ev->stretch of its first update. Another value later means that bytes were lost */
-    unsigned missed;     /* so many looks in a row did not ask for it */
-    ebpfMonUpdateCount count;
-} entry;
-
-struct ebpfMonUpdateCounts {
-    epicsMutexId lock;   /* guards what follows */
-    entry   *bucket[BUCKETS];
-    unsigned entries;
-};
-
-ebpfMonUpdateCounts *ebpfMonUpdateCountsNew(void)
-{
-    ebpfMonUpdateCounts *counts = calloc(1, sizeof(*counts));
-
-    if (counts)
-        counts->lock = epicsMutexMustCreate();
-    return counts;
-}
-
-void ebpfMonUpdateCountsFree(ebpfMonUpdateCounts *counts)
-{
-    if (!counts)
-        return;
-    for (unsigned i = 0; i < BUCKETS; i++)
-        for (entry *e = counts->bucket[i], *next; e; e = next) {
-            next = e->next;
-            free(e);
-        }
-    epicsMutexDestroy(counts->lock);
-    free(counts);
-}
-
-/* The key has both ends of the circuit, because one port of a client may be connected to several servers. */
-static entry **findCountPlace(ebpfMonUpdateCounts *counts, const struct ebpfMonPeer *peer, uint32_t sid)
-{
-    uint64_t hash = ebpfMonHashMix(((uint64_t)peer->addr << 32 | peer->saddr) ^ ebpfMonHashMix((uint64_t)sid << 32 |
-                                   (uint64_t)peer->port << 16 | peer->sport));
-    entry **place = &counts->bucket[hash % BUCKETS];
-
-    while (*place && ((*place)->sid != sid || memcmp(&(*place)->peer, peer, sizeof(*peer)) != 0))
-        place = &(*place)->next;
-    return place;
-}
-
-void ebpfMonUpdateCountsAdd(ebpfMonUpdateCounts *counts, const ebpfMonWireEvent *ev)
-{
-    entry **place, *e;
-
-    if (!ev->isUpdate)
-        return;
-    epicsMutexMustLock(counts->lock);
-    place = findCountPlace(counts, &ev->peer, ev->sid);
-    if (!*place && counts->entries < EBPFMON_UPDATE_COUNTS)
-        *place = calloc(1, sizeof(**place));
-    e = *place;
-    if (e && !e->count.updates) {
-        e->peer = ev->peer;
-        e->sid = ev->sid;
-        e->stretch = ev->stretch;
-        counts->entries++;
-    }
-    if (e) {
-        e->count.updates++;
-        e->count.bytes += ev->end - ev->seq;
-        e->count.isAtLeast |= ev->stretch != e->stretch;
-    }
-    epicsMutexUnlock(counts->lock);
-}
-
-int ebpfMonUpdateCountsFind(ebpfMonUpdateCounts *counts, const struct ebpfMonPeer *peer, uint32_t sid,
-                            ebpfMonUpdateCount *count)
-{
-    entry *e;
-
-    epicsMutexMustLock(counts->lock);
-    e = *findCountPlace(counts, peer, sid);
-    if (e) {
-        *count = e->count;
-        e->missed = 0;
-    }
-    epicsMutexUnlock(counts->lock);
-    return e ? 0 : -1;
-}
-
-void ebpfMonUpdateCountsForget(ebpfMonUpdateCounts *counts)
-{
-    epicsMutexMustLock(counts->lock);
-    for (unsigned i = 0; i < BUCKETS; i++)
-        for (entry **place = &counts->bucket[i]; *place;) {
-            entry *e = *place;
-
-            if (e->missed++ < KEPT) {
-                place = &e->next;
-                continue;
-            }
-            *place = e->next;
-            free(e);
-            counts->entries--;
-        }
-    epicsMutexUnlock(counts->lock);
-}
 
 /* --- the table --- */
 
@@ -149,7 +31,9 @@ struct ebpfMonClientTable {
     ebpfMonTargets    *targets;  /* fixed, as the next two */
     ebpfMonPutClients *putClients;
     ebpfMonUpdateCounts *counts;
-    ebpfMonFollowedCircuits *followed; /* NULL: connections are not counted */
+    ebpfMonFollowedCircuits *followed; /* NULL: they are not known */
+    int                countsUnseen;
+    uint64_t         (*findPvxs)(pid_t pid); /* NULL: clients that only memory shows are not looked for */
     ebpfMonPvaClients *pvaClients;     /* NULL: there are none */
     epicsMutexId       lock;     /* guards what follows. The looking thread reads without it, because only it writes */
     ebpfMonClientIoc   ioc[IOCS_MAX];
@@ -177,6 +61,7 @@ static void freeIoc(ebpfMonClientIoc *ioc)
     ebpfMonCaClientsFree(ioc->clients);
     free(ioc->facts);
     free(ioc->counts);
+    ebpfMonHiddenClientsFree(ioc->hidden);
 }
 
 void ebpfMonClientTableFree(ebpfMonClientTable *table)
@@ -236,6 +121,8 @@ static void listIoc(ebpfMonClientTable *table, const ebpfMonTarget *t)
         ioc->clients = NULL;
         ioc->facts = NULL;
         ioc->counts = NULL;
+        ioc->hidden = NULL;
+        ioc->isPvxsSought = 0;
     }
     ioc->clientQ = t->image.clientQ;
     ioc->isSeen = 1;
@@ -398,6 +285,16 @@ void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCir
     table->followed = followed;
 }
 
+void ebpfMonClientTableSetPvxsFinder(ebpfMonClientTable *table, uint64_t (*find)(pid_t pid))
+{
+    table->findPvxs = find;
+}
+
+void ebpfMonClientTableCountUnseen(ebpfMonClientTable *table)
+{
+    table->countsUnseen = 1;
+}
+
 void ebpfMonClientTableSetPvaClients(ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients)
 {
     table->pvaClients = pvaClients;
@@ -456,9 +353,25 @@ static void readIoc(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
     ebpfMonClientTableUnlock(table);
 }
 
-/* Makes a look: reads the clients of all watched IOCs. Calls sign(arg) after each IOC as a sign of progress. If an
- * IOC cannot be read, its last list stays. The looking thread, without a lock. */
-static void lookClientTable(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg)
+/* Reads the clients that only the memory of its pvxs server shows. */
+static void readHidden(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
+{
+    ebpfMonHiddenClients *hidden;
+
+    if (!ioc->isPvxsSought) {
+        ioc->pvxs = table->findPvxs(ioc->pid);
+        ioc->isPvxsSought = 1;
+    }
+    if (!ioc->pvxs)
+        return;
+    hidden = ebpfMonHiddenClientsRead(ioc->pid, ioc->pvxs, table->followed, table->putClients, ioc->hidden);
+    ebpfMonClientTableLock(table);
+    ebpfMonHiddenClientsFree(ioc->hidden);
+    ioc->hidden = hidden;
+    ebpfMonClientTableUnlock(table);
+}
+
+void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg)
 {
     uint64_t before = ebpfMonClockThreadCpu(), cost;
 
@@ -466,7 +379,9 @@ static void lookClientTable(ebpfMonClientTable *table, void (*sign)(void *arg), 
     for (unsigned i = 0; i < table->iocs; i++) {
         if (table->ioc[i].clientQ)
             readIoc(table, &table->ioc[i]);
-        if (table->followed)
+        if (table->followed && table->findPvxs)
+            readHidden(table, &table->ioc[i]);
+        if (table->countsUnseen)
             countConnections(table, &table->ioc[i]);
         sign(arg);
     }
@@ -561,14 +476,15 @@ static void addIoc(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc)
     }
 }
 
-/* --- clients of pvAccess --- */
+/* --- clients that packets show --- */
 
-/* A client of a server of this host, as packets show it. Channels without a monitor have no names here. */
+/* A client of a server of this host. */
 typedef struct {
     struct ebpfMonPeer peer;
     struct ebpfMonFirst first;
     char     user[64], host[64], ioc[EBPFMON_IOCNAME_SIZE];
     unsigned channels, monitors;
+    int      isPva;
     uint64_t openedAt;      /* monotonic ns; its begin, or since it is seen */
 } pvaCopy;
 
@@ -578,7 +494,29 @@ static int isOfThisHost(const ebpfMonPvaClient *c)
     return c->iocId || (c->pid && c->pid != getpid());
 }
 
-/* Those of the servers that match; with a pattern of PVs their monitors that match. "*copy" is for the caller to
+/* Nonzero: it is older than the monitor, and the memory of the IOC tells what packets have not shown of it. */
+static int isHidden(const ebpfMonClientTable *table, const ebpfMonPvaClient *c)
+{
+    for (unsigned n = 0; c->iocId && n < table->iocs; n++) {
+        const ebpfMonHiddenClients *h = table->ioc[n].id == c->iocId ? table->ioc[n].hidden : NULL;
+
+        for (unsigned i = 0; h && i < h->clients; i++)
+            if (memcmp(&h->client[i].peer, &c->peer, sizeof(c->peer)) == 0)
+                return 1;
+    }
+    return 0;
+}
+
+static void countMatching(const ebpfMonPvaClient *c, const char *pattern, unsigned *channels, unsigned *monitors)
+{
+    *channels = *monitors = 0;
+    for (const ebpfMonPvaChannel *ch = c->channel; ch; ch = ch->next)
+        *channels += epicsStrGlobMatch(ch->name, pattern) != 0;
+    for (const ebpfMonPvaMonitor *m = c->monitor; m; m = m->next)
+        *monitors += epicsStrGlobMatch(m->name, pattern) != 0;
+}
+
+/* Those of the servers that match; with a pattern of PVs their channels that match. "*copy" is for the caller to
  * free. */
 static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, const char *pvPattern, pvaCopy **copy)
 {
@@ -587,22 +525,22 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
     *copy = NULL;
     if (!table->pvaClients)
         return 0;
+    ebpfMonClientTableLock(table);
     ebpfMonPvaClientsLock(table->pvaClients);
     for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(table->pvaClients, NULL); c;
          c = ebpfMonPvaClientsNext(table->pvaClients, c)) {
-        unsigned matching = 0;
+        unsigned channels = c->channels, monitors = c->monitors;
         pvaCopy *to;
 
-        for (const ebpfMonPvaMonitor *m = pvPattern[0] ? c->monitor : NULL; m; m = m->next)
-            matching += epicsStrGlobMatch(m->name, pvPattern) != 0;
-        if (!isOfThisHost(c) || (iocPattern[0] && !epicsStrGlobMatch(c->server, iocPattern)) ||
-            (pvPattern[0] && !matching) ||
+        if (pvPattern[0])
+            countMatching(c, pvPattern, &channels, &monitors);
+        if (!isOfThisHost(c) || isHidden(table, c) || (iocPattern[0] && !epicsStrGlobMatch(c->server, iocPattern)) ||
+            (pvPattern[0] && !channels && !monitors) ||
             ebpfMonArrayGrow(copy, &room, count + 1, 64, sizeof(**copy)))
             continue;
         to = &(*copy)[count++];
-        *to = (pvaCopy){ .peer = c->peer, .first = c->first, .openedAt = c->openedAt,
-                         .channels = pvPattern[0] ? matching : c->channels,
-                         .monitors = pvPattern[0] ? matching : c->monitors };
+        *to = (pvaCopy){ .peer = c->peer, .first = c->first, .openedAt = c->openedAt, .channels = channels,
+                         .monitors = monitors, .isPva = c->protocol == ebpfMonWirePva };
         if (to->channels < to->monitors) /* those that are older are not counted */
             to->channels = to->monitors;
         memcpy(to->user, c->user, sizeof(to->user));
@@ -610,16 +548,61 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
         memcpy(to->ioc, c->server, sizeof(to->ioc));
     }
     ebpfMonPvaClientsUnlock(table->pvaClients);
+    ebpfMonClientTableUnlock(table);
     return count;
 }
 
-static epicsTimeStamp findOpened(const pvaCopy *client)
+/* "at": monotonic ns. */
+static epicsTimeStamp getBeginTime(uint64_t at)
 {
     epicsTimeStamp time;
 
     epicsTimeGetCurrent(&time);
-    epicsTimeAddSeconds(&time, -(double)(ebpfMonClockMonotonic() - client->openedAt) / 1e9);
+    epicsTimeAddSeconds(&time, -(double)(ebpfMonClockMonotonic() - at) / 1e9);
     return time;
+}
+
+static const char *nameProtocol(const ebpfMonHiddenClient *c)
+{
+    return c->is->isTls > 0 ? " TLS" : " PVA";
+}
+
+static void countHidden(const ebpfMonClientIoc *ioc, const ebpfMonHiddenClient *c, const char *pattern,
+                        unsigned *channels, unsigned *monitors)
+{
+    const ebpfMonPvxsClients *all = ioc->hidden->all;
+
+    *channels = c->is->channels;
+    *monitors = c->is->monitors;
+    if (!pattern[0])
+        return;
+    *channels = *monitors = 0;
+    for (size_t i = c->is->firstChannel; i < all->channels && &all->client[all->channel[i].client] == c->is; i++)
+        if (epicsStrGlobMatch(all->names + all->channel[i].name, pattern)) {
+            ++*channels;
+            *monitors += all->channel[i].monitors;
+        }
+}
+
+static void addHiddenClients(ebpfMonClientValues *values, const ebpfMonClientIoc *ioc)
+{
+    for (unsigned i = 0; ioc->hidden && i < ioc->hidden->clients; i++) {
+        const ebpfMonHiddenClient *c = &ioc->hidden->client[i];
+        unsigned channels, monitors;
+        ebpfMonClientRow *row;
+
+        countHidden(ioc, c, values->pvPattern, &channels, &monitors);
+        row = values->pvPattern[0] && !channels ? NULL : findRowPlace(values, channels);
+        values->channels += channels;
+        values->subscriptions += monitors;
+        if (!row)
+            continue;
+        *row = (ebpfMonClientRow){ .pid = c->who.peerPid, .channels = channels, .subscriptions = monitors,
+                                   .since = getBeginTime(c->since), .bytes = -1 };
+        nameClient(c->who.user, &c->peer, nameProtocol(c), row->name, sizeof(row->name));
+        snprintf(row->ioc, sizeof(row->ioc), "%s", ioc->name);
+        snprintf(row->command, sizeof(row->command), "%s", c->who.command);
+    }
 }
 
 static void addPvaClients(ebpfMonClientTable *table, ebpfMonClientValues *values)
@@ -637,8 +620,8 @@ static void addPvaClients(ebpfMonClientTable *table, ebpfMonClientValues *values
             continue;
         ebpfMonPvaClientsFindWho(table->pvaClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
         *row = (ebpfMonClientRow){ .pid = who.peerPid, .channels = copy[i].channels, .subscriptions = copy[i].monitors,
-                                   .since = findOpened(&copy[i]), .bytes = -1 };
-        nameClient(copy[i].user, &copy[i].peer, " PVA", row->name, sizeof(row->name));
+                                   .since = getBeginTime(copy[i].openedAt), .bytes = -1 };
+        nameClient(who.user, &copy[i].peer, copy[i].isPva ? " PVA" : "", row->name, sizeof(row->name));
         snprintf(row->ioc, sizeof(row->ioc), "%s", copy[i].ioc);
         snprintf(row->command, sizeof(row->command), "%s", who.command);
     }
@@ -654,9 +637,7 @@ static int compareRows(const void *left, const void *right)
     return strcmp(l->name, r->name);
 }
 
-/* Publishes the clients that match the patterns of the published values, and notifies the group ebpfMonGroupClients.
- * The looking thread. Without memory it does nothing. */
-static void reportClientPublish(ebpfMonClientTable *table)
+void ebpfMonClientReportPublish(ebpfMonClientTable *table)
 {
     ebpfMonClientValues *values = calloc(1, sizeof(*values));
     const ebpfMonClientIoc *ioc;
@@ -675,6 +656,7 @@ static void reportClientPublish(ebpfMonClientTable *table)
         values->unread += !ioc->isRead && ioc->clientQ;
         if (ioc->clients)
             addIoc(values, ioc);
+        addHiddenClients(values, ioc);
     }
     values->look = (double)ebpfMonClientTableGetCost(table) / 1e6;
     ebpfMonClientTableUnlock(table);
@@ -721,6 +703,14 @@ static void addBytes(ebpfMonTextReport *report, int64_t bytes)
         CELL(report, "%lld", (long long)bytes);
 }
 
+static void addPid(ebpfMonTextReport *report, const ebpfMonPutClient *who)
+{
+    if (who->peerPid)
+        CELL(report, "%u", (unsigned)who->peerPid);
+    else
+        CELL(report, "-");
+}
+
 static void addClientLine(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, unsigned i)
 {
     const ebpfMonCaClient *client = &ioc->clients->client[i];
@@ -731,15 +721,30 @@ static void addClientLine(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc
     CELL(report, "%s", ioc->name);
     CELL(report, " %s@%s", client->user, client->host);
     CELL(report, " %s", address);
-    if (facts->who.peerPid)
-        CELL(report, "%u", (unsigned)facts->who.peerPid);
-    else
-        CELL(report, "-");
+    addPid(report, &facts->who);
     CELL(report, "%u", (unsigned)client->channels);
     CELL(report, "%u", (unsigned)client->subscriptions);
     addBytes(report, facts->bytes);
     addTime(report, &client->since);
     CELL(report, " %s", facts->who.command);
+}
+
+static void addHiddenLines(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc)
+{
+    for (unsigned i = 0; ioc->hidden && i < ioc->hidden->clients; i++) {
+        const ebpfMonHiddenClient *c = &ioc->hidden->client[i];
+        epicsTimeStamp since = getBeginTime(c->since);
+
+        CELL(report, "%s", ioc->name);
+        CELL(report, " %s@%s", c->who.user[0] ? c->who.user : "?", c->who.host);
+        CELL(report, " %s%s", c->who.peer, nameProtocol(c));
+        addPid(report, &c->who);
+        CELL(report, "%u", (unsigned)c->is->channels);
+        CELL(report, "%u", (unsigned)c->is->monitors);
+        addBytes(report, -1);
+        addTime(report, &since);
+        CELL(report, " %s%s%s", c->who.command, c->who.authority[0] ? ", certificate by " : "", c->who.authority);
+    }
 }
 
 static void addPvaLines(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *iocPattern)
@@ -749,16 +754,13 @@ static void addPvaLines(ebpfMonTextReport *report, ebpfMonClientTable *table, co
 
     for (size_t i = 0; i < count; i++) {
         ebpfMonPutClient who = { .peer = "" };
-        epicsTimeStamp since = findOpened(&copy[i]);
+        epicsTimeStamp since = getBeginTime(copy[i].openedAt);
 
         ebpfMonPvaClientsFindWho(table->pvaClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
         CELL(report, "%s", copy[i].ioc);
-        CELL(report, " %s@%s", copy[i].user[0] ? copy[i].user : "?", copy[i].host);
-        CELL(report, " %s PVA", who.peer);
-        if (who.peerPid)
-            CELL(report, "%u", (unsigned)who.peerPid);
-        else
-            CELL(report, "-");
+        CELL(report, " %s@%s", who.user[0] ? who.user : "?", who.host);
+        CELL(report, " %s%s", who.peer, copy[i].isPva ? " PVA" : "");
+        addPid(report, &who);
         CELL(report, "%u", copy[i].channels);
         CELL(report, "%u", copy[i].monitors);
         addBytes(report, -1);
@@ -800,9 +802,13 @@ void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable
     ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
     ebpfMonClientTableLock(table);
     for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++)
-        if (epicsStrGlobMatch(ioc->name, iocPattern) && !addNote(report, ioc))
-            for (unsigned i = 0; i < ioc->clients->clients; i++)
+        if (epicsStrGlobMatch(ioc->name, iocPattern)) {
+            int hasNone = addNote(report, ioc);
+
+            for (unsigned i = 0; !hasNone && i < ioc->clients->clients; i++)
                 addClientLine(report, ioc, i);
+            addHiddenLines(report, ioc);
+        }
     ebpfMonClientTableUnlock(table);
     addPvaLines(report, table, iocPattern);
 }
@@ -842,6 +848,54 @@ static void addUser(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc, size
     CELL(report, " %s", facts->who.command);
 }
 
+/* Channels of clients that only the memory of the IOC shows. */
+static void addHiddenUsers(ebpfMonTextReport *report, const ebpfMonClientTable *table, const ebpfMonClientIoc *ioc,
+                           const char *pattern)
+{
+    const ebpfMonPvxsClients *all = ioc->hidden ? ioc->hidden->all : NULL;
+
+    for (unsigned n = 0; all && n < ioc->hidden->clients; n++) {
+        const ebpfMonHiddenClient *c = &ioc->hidden->client[n];
+        epicsTimeStamp since = getBeginTime(c->since);
+
+        for (size_t i = c->is->firstChannel; i < all->channels && &all->client[all->channel[i].client] == c->is; i++) {
+            const char *name = all->names + all->channel[i].name;
+
+            if ((pattern[0] && !epicsStrGlobMatch(name, pattern)) ||
+                (table->pvaClients && ebpfMonPvaClientsHas(table->pvaClients, &c->peer, name)))
+                continue;
+            CELL(report, "%s", name);
+            CELL(report, " %s", ioc->name);
+            CELL(report, " %s@%s", c->who.user[0] ? c->who.user : "?", c->who.host);
+            CELL(report, " %s%s", c->who.peer, nameProtocol(c));
+            CELL(report, "%u", (unsigned)all->channel[i].monitors);
+            addCount(report, NULL, 0);
+            addCount(report, NULL, 0);
+            addTime(report, &since);
+            CELL(report, " %s", c->who.command);
+        }
+    }
+}
+
+/* Nonzero: it may be the channel of a gateway, for others. */
+static int isThroughGateway(const ebpfMonClientTable *table, const ebpfMonClientIoc *ioc, size_t index)
+{
+    const ebpfMonCaUse *use = &ioc->clients->use[index];
+
+    return table->pvaClients && ioc->facts[use->client].who.peerPid &&
+           ebpfMonPvaClientsHasBehind(table->pvaClients, ioc->clients->names + use->name);
+}
+
+static void copyCaUser(const ebpfMonClientIoc *ioc, size_t index, ebpfMonPvaCaUser *to)
+{
+    const ebpfMonCaUse *use = &ioc->clients->use[index];
+    const ebpfMonPutClient *who = &ioc->facts[use->client].who;
+
+    *to = (ebpfMonPvaCaUser){ .pid = (pid_t)who->peerPid };
+    ebpfMonTextCopy(to->name, sizeof(to->name), ioc->clients->names + use->name);
+    memcpy(to->command, who->command, sizeof(to->command));
+}
+
 void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *pvPattern)
 {
     static const ebpfMonReportColumn columns[] = {
@@ -849,143 +903,28 @@ void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *
         {"bytes", 12}, {" since", -20}, {" command", 0}
     };
     const ebpfMonClientIoc *ioc;
+    ebpfMonPvaCaUser *behind = NULL;
+    size_t behinds = 0, room = 0;
     unsigned found = 0;
 
     ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
     ebpfMonClientTableLock(table);
     for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++) {
+        addHiddenUsers(report, table, ioc, pvPattern);
         if (addNote(report, ioc))
             continue;
         for (size_t i = 0; i < ioc->clients->uses; i++)
-            if (matchesPattern(ioc, &ioc->clients->use[i], pvPattern) && found++ < USERS_MAX)
+            if (matchesPattern(ioc, &ioc->clients->use[i], pvPattern) && found++ < USERS_MAX) {
                 addUser(report, ioc, i);
+                if (isThroughGateway(table, ioc, i) &&
+                    !ebpfMonArrayGrow(&behind, &room, behinds + 1, 16, sizeof(*behind)))
+                    copyCaUser(ioc, i, &behind[behinds++]);
+            }
     }
     ebpfMonClientTableUnlock(table);
     if (found > USERS_MAX)
         ebpfMonTextReportAdd(report, "... and %u more: choose a narrower pattern\n", found - USERS_MAX);
     if (table->pvaClients)
-        ebpfMonPvaClientsAddUsers(table->pvaClients, report, pvPattern);
-}
-
-/* --- the thread --- */
-
-#define EBPFMON_CLIENT_PERIOD 10.0 /* s */
-
-#define STOP_SECONDS 5.0
-#define START_SECONDS 0.2 /* between two questions whether the IOCs are found */
-
-struct ebpfMonClientLooker {
-    ebpfMonClientTable *table; /* fixed, as the next two */
-    void (*looked)(void *arg);
-    void *arg;
-    ebpfMonSharedWorker worker;
-    epicsMutexId asking;     /* held by the thread that waits for a look */
-    epicsEventId lookDone;   /* wakes this thread */
-    int          isAsked;    /* atomic: a look is requested */
-};
-
-ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*looked)(void *arg), void *arg)
-{
-    ebpfMonClientLooker *looker = calloc(1, sizeof(*looker));
-
-    if (!looker)
-        return NULL;
-    looker->table = table;
-    looker->looked = looked;
-    looker->arg = arg;
-    ebpfMonSharedWorkerInit(&looker->worker);
-    looker->asking = epicsMutexMustCreate();
-    looker->lookDone = epicsEventMustCreate(epicsEventEmpty);
-    return looker;
-}
-
-void ebpfMonClientLookerFree(ebpfMonClientLooker *looker)
-{
-    if (!looker)
-        return;
-    ebpfMonSharedWorkerDestroy(&looker->worker);
-    epicsMutexDestroy(looker->asking);
-    epicsEventDestroy(looker->lookDone);
-    free(looker);
-}
-
-static void giveSign(void *worker)
-{
-    ebpfMonWorkerGiveSign(worker);
-}
-
-static void readClients(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
-{
-    int isAsked = epicsAtomicCmpAndSwapIntT(&looker->isAsked, 1, 0);
-
-    lookClientTable(looker->table, giveSign, worker);
-    reportClientPublish(looker->table);
-    if (looker->looked)
-        looker->looked(looker->arg);
-    if (isAsked)
-        epicsEventMustTrigger(looker->lookDone);
-}
-
-/* Nonzero: the monitor has run for a second, so the IOCs of this host are found. Before, there would seem to be no
- * clients. */
-static int areIocsFound(void)
-{
-    int isMeasured = ebpfMonPublishedLock()->isMeasured;
-
-    ebpfMonPublishedUnlock();
-    return isMeasured;
-}
-
-static void runLooker(ebpfMonWorker *worker, void *arg)
-{
-    ebpfMonClientLooker *looker = arg;
-    double next = 0;
-
-    while (!areIocsFound() && !epicsAtomicGetIntT(&looker->isAsked) && !ebpfMonWorkerIsStopping(worker))
-        ebpfMonWorkerWait(worker, START_SECONDS);
-    while (!ebpfMonWorkerIsStopping(worker)) {
-        double now = ebpfMonClockSeconds();
-
-        if (now >= next || epicsAtomicGetIntT(&looker->isAsked)) {
-            readClients(looker, worker);
-            next = ebpfMonClockSeconds() + EBPFMON_CLIENT_PERIOD;
-        } else if (ebpfMonWorkerWait(worker, next - now) && !epicsAtomicGetIntT(&looker->isAsked)) {
-            reportClientPublish(looker->table);
-        }
-    }
-}
-
-int ebpfMonClientLookerStart(ebpfMonClientLooker *looker)
-{
-    return ebpfMonSharedWorkerSet(&looker->worker,
-                                  ebpfMonWorkerStart("ebpfMonClients", epicsThreadPriorityLow, runLooker, looker));
-}
-
-int ebpfMonClientLookerStop(ebpfMonClientLooker *looker)
-{
-    return looker ? ebpfMonSharedWorkerStop(&looker->worker, STOP_SECONDS) : 0;
-}
-
-int ebpfMonClientLookerLook(ebpfMonClientLooker *looker, double seconds)
-{
-    int status;
-
-    epicsMutexMustLock(looker->asking);
-    epicsEventTryWait(looker->lookDone); /* clears the event of an earlier look that ended after its caller gave up */
-    epicsAtomicSetIntT(&looker->isAsked, 1);
-    ebpfMonSharedWorkerWake(&looker->worker);
-    status = epicsEventWaitWithTimeout(looker->lookDone, seconds) == epicsEventOK ? 0 : -1;
-    epicsMutexUnlock(looker->asking);
-    return status;
-}
-
-void ebpfMonClientLookerRequest(ebpfMonClientLooker *looker)
-{
-    epicsAtomicSetIntT(&looker->isAsked, 1);
-    ebpfMonSharedWorkerWake(&looker->worker);
-}
-
-void ebpfMonClientLookerPublish(ebpfMonClientLooker *looker)
-{
-    ebpfMonSharedWorkerWake(&looker->worker);
+        ebpfMonPvaClientsAddUsers(table->pvaClients, report, pvPattern, behind, behinds);
+    free(behind);
 }

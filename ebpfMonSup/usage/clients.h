@@ -8,37 +8,8 @@
 #include "put/putClients.h"
 #include "usage/iocConnections.h"
 #include "usage/pvaClients.h"
+#include "usage/updateCounts.h"
 #include "watch/target.h"
-#include "wire/wireEvent.h"
-
-/* --- counts of updates ---
- *
- * Counts in packets how many updates, and how many bytes, a CA server has sent for each channel with subscriptions. If
- * the first update came before the monitor read packets, the channel has no count. Any thread; the module has a lock of
- * its own. */
-
-#define EBPFMON_UPDATE_COUNTS 65536 /* channels that are counted. Channels beyond have no count */
-
-typedef struct ebpfMonUpdateCounts ebpfMonUpdateCounts;
-
-typedef struct {
-    uint64_t updates, bytes; /* of all subscriptions of the channel; bytes: whole messages with their headers */
-    int      isAtLeast;      /* both are lower bounds: packets were lost, so messages may be missing */
-} ebpfMonUpdateCount;
-
-ebpfMonUpdateCounts *ebpfMonUpdateCountsNew(void); /* NULL without memory */
-void ebpfMonUpdateCountsFree(ebpfMonUpdateCounts *counts);
-
-/* Counts an event of the kind ebpfMonWireValue, if it is an update. An update without memory or room is not counted. */
-void ebpfMonUpdateCountsAdd(ebpfMonUpdateCounts *counts, const ebpfMonWireEvent *ev);
-
-/* Finds the count of a channel. "peer": both ends of its circuit; "sid": the server's number of the channel. A count
- * that is found is kept for the next looks. 0, or -1: there is none. */
-int ebpfMonUpdateCountsFind(ebpfMonUpdateCounts *counts, const struct ebpfMonPeer *peer, uint32_t sid,
-                            ebpfMonUpdateCount *count);
-
-/* Call this at the end of each look: forgets the counts that no look has asked for, three times in a row. */
-void ebpfMonUpdateCountsForget(ebpfMonUpdateCounts *counts);
 
 /* --- clients --- */
 
@@ -71,6 +42,9 @@ typedef struct {
     int      isRead;             /* the last look could read them */
     unsigned unseen, unseenBefore; /* connections that are not seen, at the last look and the one before */
     int      isCounted;          /* … these are valid */
+    uint64_t pvxs;               /* ioc/pvxsServer.h; 0: none, or not looked for yet */
+    int      isPvxsSought;
+    ebpfMonHiddenClients *hidden; /* its clients that only its memory shows, as over TLS; NULL: none is known */
     uint64_t unreadAt;           /* when something came that was not read (monotonic ns); 0: never */
     int      isSeen;             /* the IOC is still watched. Only the looking thread uses this */
 } ebpfMonClientIoc;
@@ -82,8 +56,12 @@ ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutCli
                                           ebpfMonUpdateCounts *counts);
 void ebpfMonClientTableFree(ebpfMonClientTable *table);
 
-/* From now on looks also count the connections that are not seen. */
 void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCircuits *followed);
+/* From now on looks also find the clients of pvxs that only its memory shows. find(pid): the address of its variable;
+ * 0: there is none. The looking thread calls it once for each IOC. Before the threads start. */
+void ebpfMonClientTableSetPvxsFinder(ebpfMonClientTable *table, uint64_t (*find)(pid_t pid));
+/* From now on looks also count the connections that are not seen. */
+void ebpfMonClientTableCountUnseen(ebpfMonClientTable *table);
 /* From now on clients of pvAccess are in the reports, too. */
 void ebpfMonClientTableSetPvaClients(ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients);
 /* Something came for this IOC that was not read. Any thread. */
@@ -91,7 +69,11 @@ void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId);
 /* Nonzero: all that clients sent to this IOC in the last minutes was seen. The caller holds the lock. */
 int  ebpfMonClientTableSeesAll(const ebpfMonClientIoc *ioc);
 
-/* The lock of the table. Only the lock of the published values may be taken under it. */
+/* Makes a look: reads the clients of all watched IOCs. Calls sign(arg) after each IOC as a sign of progress. If an
+ * IOC cannot be read, its last list stays. The looking thread, without a lock. */
+void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg);
+
+/* The lock of the table. Only those of the published values and of pvaClients.h may be taken under it. */
 void ebpfMonClientTableLock(ebpfMonClientTable *table);
 void ebpfMonClientTableUnlock(ebpfMonClientTable *table);
 
@@ -107,41 +89,15 @@ const ebpfMonClientIoc *ebpfMonClientTableGet(const ebpfMonClientTable *table, u
  * table.
  */
 
+/* Publishes the clients that match the patterns of the published values, and notifies the group ebpfMonGroupClients.
+ * The looking thread. Without memory it does nothing. */
+void ebpfMonClientReportPublish(ebpfMonClientTable *table);
+
 /* Adds the clients of the IOCs with a matching name (command ebpfMonClients). Any thread. */
 void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *iocPattern);
 
 /* Adds the channels with a matching PV: the name that the client used, or the record's name (command ebpfMonUsers). Any
  * thread. */
 void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *pvPattern);
-
-/* --- the thread ---
- *
- * The looking thread. A look reads the lists of clients in the CA servers of all watched IOCs. The thread looks every
- * ten seconds, and when another thread requests a look. It reads the memory of other processes; each read has a
- * deadline (host/foreign.h).
- */
-
-typedef struct ebpfMonClientLooker ebpfMonClientLooker;
-
-/* The table stays the caller's. The looking thread calls looked(arg) after each look, without a lock; it may be
- * NULL. NULL without memory. */
-ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*looked)(void *arg), void *arg);
-void ebpfMonClientLookerFree(ebpfMonClientLooker *looker); /* the thread has ended. NULL does no harm */
-
-/* 0, or -1 without memory. */
-int ebpfMonClientLookerStart(ebpfMonClientLooker *looker);
-/* As ebpfMonWorkerStop. NULL: 0. */
-int ebpfMonClientLookerStop(ebpfMonClientLooker *looker);
-
-/* Requests a look, and waits for its end, but at most "seconds". 0, or -1: the look has not ended. Any thread but
- * the looking thread; of several callers one waits after the other. */
-int ebpfMonClientLookerLook(ebpfMonClientLooker *looker, double seconds);
-
-/* Requests a look, and does not wait for it. Any thread. */
-void ebpfMonClientLookerRequest(ebpfMonClientLooker *looker);
-
-/* Call this when the patterns of the published clients were changed: the looking thread soon publishes the result of
- * the last look again. Any thread. */
-void ebpfMonClientLookerPublish(ebpfMonClientLooker *looker);
 
 #endif

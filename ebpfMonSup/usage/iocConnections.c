@@ -2,10 +2,13 @@
 #include <arpa/inet.h>
 #include <epicsMutex.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/hash.h"
+#include "common/text.h"
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "usage/iocConnections.h"
@@ -155,19 +158,38 @@ static struct ebpfMonPeer makeConnection(const ebpfMonTcpRow *row, uint32_t netn
     return peer;
 }
 
+/* NULL without memory. */
+static iocSockets *readSockets(pid_t pid)
+{
+    iocSockets *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return NULL;
+    ebpfMonTcpOwned(pid, addOwned, s);
+    if (s->inodes)
+        qsort(s->inode, s->inodes, sizeof(*s->inode), byInode);
+    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addSocket, s);
+    return s;
+}
+
+static void freeSockets(iocSockets *s)
+{
+    if (!s)
+        return;
+    free(s->inode);
+    free(s->row);
+    free(s);
+}
+
 unsigned ebpfMonIocConnectionsCountUnseen(pid_t pid, const ebpfMonCaClients *clients,
                                           ebpfMonFollowedCircuits *followed)
 {
-    iocSockets *s = calloc(1, sizeof(*s));
+    iocSockets *s = readSockets(pid);
     uint32_t netns = ebpfMonProcNetns(pid);
     unsigned unseen = 0;
 
     if (!s)
         return 1; /* not known is not seen */
-    ebpfMonTcpOwned(pid, addOwned, s);
-    if (s->inodes)
-        qsort(s->inode, s->inodes, sizeof(*s->inode), byInode);
-    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addSocket, s);
     for (size_t i = 0; i < s->rows; i++) {
         const struct ebpfMonPeer peer = makeConnection(&s->row[i], netns);
         unsigned port = ntohs(peer.sport);
@@ -175,8 +197,86 @@ unsigned ebpfMonIocConnectionsCountUnseen(pid_t pid, const ebpfMonCaClients *cli
         unseen += (s->listening[port / 8] >> port % 8 & 1) && !isListed(clients, &s->row[i]) &&
                   !hasFollowedCircuits(followed, &peer);
     }
-    free(s->inode);
-    free(s->row);
-    free(s);
+    freeSockets(s);
     return unseen;
+}
+
+/* --- what pvxs knows of them --- */
+
+#define TRIES 3 /* the lists may change while they are read */
+
+void ebpfMonHiddenClientsFree(ebpfMonHiddenClients *hidden)
+{
+    if (!hidden)
+        return;
+    ebpfMonPvxsClientsFree(hidden->all);
+    free(hidden->client);
+    free(hidden);
+}
+
+static const ebpfMonPvxsClient *findPvxsClient(const ebpfMonPvxsClients *all, const struct ebpfMonPeer *peer)
+{
+    char end[64];
+
+    ebpfMonPeerTextEnd(peer->addr, peer->addr6, peer->port, end, sizeof(end));
+    for (unsigned i = 0; i < all->clients; i++)
+        if (strcmp(all->client[i].peer, end) == 0)
+            return &all->client[i];
+    return NULL;
+}
+
+static uint64_t findSeenSince(const ebpfMonHiddenClients *before, const struct ebpfMonPeer *peer)
+{
+    for (unsigned i = 0; before && i < before->clients; i++)
+        if (memcmp(&before->client[i].peer, peer, sizeof(*peer)) == 0)
+            return before->client[i].since;
+    return ebpfMonClockMonotonic();
+}
+
+static void setHiddenClient(ebpfMonHiddenClient *c, ebpfMonPutClients *putClients)
+{
+    int isProved = strcmp(c->is->method, "x509") == 0;
+
+    ebpfMonPutClientsFind(putClients, &c->peer, NULL, isProved ? "" : c->is->account, "", &c->who);
+    if (!isProved)
+        return;
+    snprintf(c->who.user, sizeof(c->who.user), EBPFMON_BY_CERTIFICATE "%.34s", c->is->account);
+    ebpfMonTextCopy(c->who.authority, sizeof(c->who.authority), c->is->authority);
+}
+
+/* Those that pvxs lists and packets do not show. */
+static void listHidden(ebpfMonHiddenClients *h, const iocSockets *s, uint32_t netns, ebpfMonFollowedCircuits *followed,
+                       ebpfMonPutClients *putClients, const ebpfMonHiddenClients *before)
+{
+    size_t room = 0;
+
+    for (size_t i = 0; i < s->rows; i++) {
+        const struct ebpfMonPeer peer = makeConnection(&s->row[i], netns);
+        const ebpfMonPvxsClient *is = findPvxsClient(h->all, &peer);
+
+        if (!is || hasFollowedCircuits(followed, &peer) ||
+            ebpfMonArrayGrow(&h->client, &room, h->clients + 1, 16, sizeof(*h->client)))
+            continue;
+        h->client[h->clients] = (ebpfMonHiddenClient){ .peer = peer, .is = is, .since = findSeenSince(before, &peer) };
+        setHiddenClient(&h->client[h->clients++], putClients);
+    }
+}
+
+ebpfMonHiddenClients *ebpfMonHiddenClientsRead(pid_t pid, uint64_t variable, ebpfMonFollowedCircuits *followed,
+                                               ebpfMonPutClients *putClients, const ebpfMonHiddenClients *before)
+{
+    ebpfMonHiddenClients *h = calloc(1, sizeof(*h));
+    ebpfMonMem *mem = h ? ebpfMonMemNew(pid) : NULL;
+    iocSockets *s = NULL;
+
+    for (int i = 0; mem && i < TRIES && !h->all; i++)
+        h->all = ebpfMonPvxsServerRead(mem, variable);
+    ebpfMonMemFree(mem);
+    if (h && h->all && (s = readSockets(pid)) != NULL)
+        listHidden(h, s, ebpfMonProcNetns(pid), followed, putClients, before);
+    freeSockets(s);
+    if (h && h->clients)
+        return h;
+    ebpfMonHiddenClientsFree(h);
+    return NULL;
 }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which connections of an IOC's servers are seen neither in packets nor in the list of its CA server. */
+/* Which connections of an IOC's servers are seen neither in packets nor in the list of its CA server; and what its pvxs
+ * server knows of them. */
 #ifndef EBPFMON_IOCCONNECTIONS_H
 #define EBPFMON_IOCCONNECTIONS_H
 
 #include <sys/types.h>
 #include "ioc/caServer.h"
+#include "ioc/pvxsServer.h"
+#include "put/putClients.h"
 #include "wire/wireEvent.h"
 
 /* --- circuits that packets show ---
@@ -27,5 +30,26 @@ void ebpfMonFollowedCircuitsAdd(ebpfMonFollowedCircuits *followed, const ebpfMon
  * its CA server lists; NULL: none is known. Asks the kernel for the sockets. */
 unsigned ebpfMonIocConnectionsCountUnseen(pid_t pid, const ebpfMonCaClients *clients,
                                           ebpfMonFollowedCircuits *followed);
+
+/* --- what pvxs knows of them --- */
+
+typedef struct {
+    struct ebpfMonPeer peer;
+    ebpfMonPutClient who;    /* "user": as the server knows it, "x509/NAME" by a certificate */
+    const ebpfMonPvxsClient *is;
+    uint64_t since;          /* it was seen first (monotonic ns) */
+} ebpfMonHiddenClient;
+
+typedef struct {
+    ebpfMonHiddenClient *client;
+    unsigned clients;
+    ebpfMonPvxsClients *all; /* of the server; also those that are not hidden */
+} ebpfMonHiddenClients;
+
+/* Reads the clients of process "pid" that are seen in no other way. "before": of the last look; NULL: there is none.
+ * NULL: there are none, or they cannot be read. The caller frees the result. */
+ebpfMonHiddenClients *ebpfMonHiddenClientsRead(pid_t pid, uint64_t variable, ebpfMonFollowedCircuits *followed,
+                                               ebpfMonPutClients *putClients, const ebpfMonHiddenClients *before);
+void ebpfMonHiddenClientsFree(ebpfMonHiddenClients *hidden); /* NULL does no harm */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <epicsMutex.h>
 #include <epicsStdio.h>
@@ -15,6 +16,7 @@
 
 #define CLIENT_BUCKETS  1024  /* powers of two */
 #define MONITOR_BUCKETS 16384
+#define CHANNEL_BUCKETS 16384
 #define CLIENTS_MAX     4096  /* as many as a wire has circuits */
 #define NEW_NS          (30 * EBPFMON_SECOND_NS) /* so long a new client's server may be an IOC that is found soon */
 
@@ -23,8 +25,9 @@ struct ebpfMonPvaClients {
     epicsMutexId lock;             /* guards what follows */
     ebpfMonPvaClient *client[CLIENT_BUCKETS];
     ebpfMonPvaMonitor *monitor[MONITOR_BUCKETS];
-    unsigned clients, monitors;
-    uint64_t changes, serial;
+    ebpfMonPvaChannel *channel[CHANNEL_BUCKETS], *name[CHANNEL_BUCKETS]; /* by circuit and number; by name */
+    unsigned clients, monitors, channels;
+    uint64_t changes, serial, mark;
 };
 
 ebpfMonPvaClients *ebpfMonPvaClientsNew(ebpfMonPutClients *putClients)
@@ -79,12 +82,45 @@ static void removeMonitor(ebpfMonPvaClients *p, ebpfMonPvaMonitor **at)
     free(m);
 }
 
+static ebpfMonPvaChannel **findChannel(ebpfMonPvaClients *p, uint64_t circuit, uint32_t sid)
+{
+    ebpfMonPvaChannel **at = &p->channel[ebpfMonHashMix(circuit ^ ebpfMonHashMix(sid)) % CHANNEL_BUCKETS];
+
+    while (*at && ((*at)->sid != sid || (*at)->client->circuit != circuit))
+        at = &(*at)->nextOfBucket;
+    return at;
+}
+
+static ebpfMonPvaChannel **bucketOfName(ebpfMonPvaClients *p, const char *name)
+{
+    return &p->name[ebpfMonHashMix(ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, name, strlen(name))) % CHANNEL_BUCKETS];
+}
+
+static void forgetChannel(ebpfMonPvaClients *p, ebpfMonPvaChannel **at)
+{
+    ebpfMonPvaChannel *ch = *at, **byName;
+
+    if (!ch)
+        return;
+    for (byName = bucketOfName(p, ch->name); *byName != ch; byName = &(*byName)->nextOfName)
+        ;
+    *byName = ch->nextOfName;
+    *at = ch->nextOfBucket;
+    *ch->back = ch->next;
+    if (ch->next)
+        ch->next->back = ch->back;
+    p->channels--;
+    free(ch);
+}
+
 static void removeClient(ebpfMonPvaClients *p, ebpfMonPvaClient **at)
 {
     ebpfMonPvaClient *c = *at;
 
     if (!c)
         return;
+    while (c->channel)
+        forgetChannel(p, findChannel(p, c->circuit, c->channel->sid));
     while (c->monitor)
         removeMonitor(p, findMonitor(p, c->circuit, c->monitor->ioid));
     *at = c->nextOfBucket;
@@ -113,6 +149,7 @@ static ebpfMonPvaClient *addCircuit(ebpfMonPvaClients *p, const ebpfMonWireEvent
 
     if (!c && p->clients < CLIENTS_MAX && (c = *at = calloc(1, sizeof(*c))) != NULL) {
         c->circuit = ev->circuit;
+        c->protocol = ev->protocol;
         c->peer = ev->peer;
         c->first = ev->first;
         c->openedAt = ebpfMonClockMonotonic();
@@ -150,6 +187,32 @@ static ebpfMonPvaMonitor *addMonitor(ebpfMonPvaClients *p, ebpfMonPvaClient *c, 
     return m;
 }
 
+/* Without memory or room its name is not known. */
+static void addChannel(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonWireEvent *ev)
+{
+    ebpfMonPvaChannel **at, **byName = bucketOfName(p, ev->name), *ch;
+    size_t size = strlen(ev->name) + 1;
+
+    c->channels++;
+    forgetChannel(p, findChannel(p, c->circuit, ev->sid));
+    if (size == 1 || size > EBPFMON_PVA_NAME || p->channels >= EBPFMON_PVA_CHANNELS ||
+        (ch = calloc(1, sizeof(*ch) + size)) == NULL)
+        return;
+    at = findChannel(p, c->circuit, ev->sid);
+    *at = ch;
+    ch->client = c;
+    ch->sid = ev->sid;
+    memcpy(ch->name, ev->name, size);
+    ch->nextOfName = *byName;
+    *byName = ch;
+    ch->next = c->channel;
+    ch->back = &c->channel;
+    if (ch->next)
+        ch->next->back = &ch->next;
+    c->channel = ch;
+    p->channels++;
+}
+
 static void setWindow(ebpfMonPvaMonitor *m, uint32_t window)
 {
     m->window = window;
@@ -161,7 +224,7 @@ static void setWindow(ebpfMonPvaMonitor *m, uint32_t window)
 
 static void beginMonitor(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonWireEvent *ev)
 {
-    const char *size = strstr(ev->options, "queueSize=");
+    const char *size = ev->options ? strstr(ev->options, "queueSize=") : NULL;
     ebpfMonPvaMonitor *m;
 
     removeMonitor(p, findMonitor(p, c->circuit, ev->ioid));
@@ -216,6 +279,7 @@ static void noteMissing(ebpfMonPvaClient *c, int fromServer)
 static void removeChannel(ebpfMonPvaClients *p, ebpfMonPvaClient *c, uint32_t sid)
 {
     c->channels -= c->channels != 0;
+    forgetChannel(p, findChannel(p, c->circuit, sid));
     for (ebpfMonPvaMonitor *m = c->monitor, *next; m; m = next) {
         next = m->next;
         if (m->sid == sid && m->name[0])
@@ -235,7 +299,7 @@ static void addToClient(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMon
         p->changes++;
         break;
     case ebpfMonWireChannel:
-        c->channels++;
+        addChannel(p, c, ev);
         break;
     case ebpfMonWireChannelGone:
         removeChannel(p, c, ev->sid);
@@ -244,7 +308,8 @@ static void addToClient(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMon
         beginMonitor(p, c, ev);
         break;
     case ebpfMonWireUpdate:
-        m = addMonitor(p, c, ev);
+    case ebpfMonWireValue:
+        m = ev->kind == ebpfMonWireUpdate || ev->isUpdate ? addMonitor(p, c, ev) : NULL;
         if (m)
             countUpdate(m, ev);
         break;
@@ -256,11 +321,23 @@ static void addToClient(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMon
     }
 }
 
-void ebpfMonPvaClientsAdd(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev)
+static void setServer(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonServer *server)
+{
+    static const ebpfMonServer none;
+
+    if (server->off || server->isElsewhere)
+        server = &none;
+    p->changes += c->iocId != server->iocId || c->pid != server->pid;
+    c->iocId = server->iocId;
+    c->pid = server->pid;
+    memcpy(c->server, server->name, sizeof(c->server));
+}
+
+void ebpfMonPvaClientsAdd(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
 {
     ebpfMonPvaClient *c;
 
-    if (ev->protocol != ebpfMonWirePva || !ev->circuit)
+    if (!ev->circuit)
         return;
     epicsMutexMustLock(p->lock);
     if (ev->kind == ebpfMonWireClosed || ev->kind == ebpfMonWireGivenUp || ev->kind == ebpfMonWireCrowded) {
@@ -269,6 +346,8 @@ void ebpfMonPvaClientsAdd(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev)
         noteFlow(p, ev);
     } else {
         c = ev->kind == ebpfMonWireOpened ? addCircuit(p, ev) : *findCircuitPlace(p, ev->circuit);
+        if (c && ev->kind == ebpfMonWireOpened && server)
+            setServer(p, c, server);
         if (c)
             addToClient(p, c, ev);
     }
@@ -282,24 +361,22 @@ void ebpfMonPvaClientsFindServers(ebpfMonPvaClients *p, ebpfMonServers *servers,
     uint64_t now = ebpfMonClockMonotonic();
 
     epicsMutexMustLock(p->lock);
-    for (const ebpfMonPvaClient *next = ebpfMonPvaClientsNext(p, NULL); next; next = ebpfMonPvaClientsNext(p, next)) {
-        ebpfMonPvaClient *c = *findCircuitPlace(p, next->circuit);
+    for (const ebpfMonPvaClient *at = ebpfMonPvaClientsNext(p, NULL), *next; at; at = next) {
+        ebpfMonPvaClient *c = *findCircuitPlace(p, at->circuit);
         const struct ebpfMonPeer peer = c->peer;
         const uint64_t circuit = c->circuit;
         ebpfMonServer server;
 
+        next = ebpfMonPvaClientsNext(p, at);
         if (!all && (c->iocId || now - c->openedAt > NEW_NS))
             continue;
         epicsMutexUnlock(p->lock); /* only this thread removes clients */
         server = *ebpfMonServersFind(servers, &peer, now);
         epicsMutexMustLock(p->lock);
         c = *findCircuitPlace(p, circuit);
-        if (server.off || server.isElsewhere)
-            server = (ebpfMonServer){ .iocId = 0 };
-        p->changes += c->iocId != server.iocId || c->pid != server.pid;
-        c->iocId = server.iocId;
-        c->pid = server.pid;
-        memcpy(c->server, server.name, sizeof(c->server));
+        setServer(p, c, &server);
+        if (c->protocol == ebpfMonWireCa && c->iocId) /* it was not known as an IOC when this client came */
+            removeClient(p, findCircuitPlace(p, circuit));
     }
     epicsMutexUnlock(p->lock);
 }
@@ -329,48 +406,72 @@ const ebpfMonPvaClient *ebpfMonPvaClientsNext(const ebpfMonPvaClients *p, const 
 
 #define USES_MAX   20000 /* lines of ebpfMonUsers */
 #define IN_A_ROW   4     /* gateways, one behind the other */
+#define GATEWAYS   32    /* of which a report tells that some of their clients are not known */
 #define CELL       ebpfMonTextReportAddCell
 
-/* A monitor, copied. */
+/* A monitor, or a channel without one, copied. */
 typedef struct {
     struct ebpfMonPeer peer;
     struct ebpfMonFirst first;
+    ebpfMonWireProtocol protocol;
     char     user[64], host[64], server[EBPFMON_IOCNAME_SIZE], name[EBPFMON_PVA_NAME];
     uint32_t iocId;
     pid_t    pid;      /* of the server */
     uint64_t openedAt, updates, bytes;
-    int      isAtLeast;
-} monitorCopy;
+    int      isMonitor, isAtLeast;
+} userCopy;
 
-/* Those that match. "*copy" is for the caller to free. */
-static size_t copyMonitors(ebpfMonPvaClients *p, const char *pattern, monitorCopy **copy)
+typedef struct {
+    userCopy *user;
+    size_t users, room;
+    const char *pattern;
+} userCopies;
+
+/* NULL: it does not match, or there is no room or memory. */
+static userCopy *copyUser(userCopies *to, const ebpfMonPvaClient *c, const char *name)
 {
-    size_t count = 0, room = 0;
+    userCopy *copy;
 
-    *copy = NULL;
-    epicsMutexMustLock(p->lock);
-    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(p, NULL); c; c = ebpfMonPvaClientsNext(p, c))
-        for (const ebpfMonPvaMonitor *m = c->monitor; m && count < USES_MAX; m = m->next) {
-            monitorCopy *to;
-
-            if (!m->name[0] || (pattern[0] && !epicsStrGlobMatch(m->name, pattern)) ||
-                ebpfMonArrayGrow(copy, &room, count + 1, 64, sizeof(**copy)))
-                continue;
-            to = &(*copy)[count++];
-            *to = (monitorCopy){ .peer = c->peer, .first = c->first, .iocId = c->iocId, .pid = c->pid,
-                                 .openedAt = c->openedAt, .updates = m->updates, .bytes = m->bytes,
-                                 .isAtLeast = m->isAtLeast };
-            memcpy(to->user, c->user, sizeof(to->user));
-            memcpy(to->host, c->host, sizeof(to->host));
-            memcpy(to->server, c->server, sizeof(to->server));
-            memcpy(to->name, m->name, sizeof(to->name));
-        }
-    epicsMutexUnlock(p->lock);
-    return count;
+    if (!name[0] || (to->pattern[0] && !epicsStrGlobMatch(name, to->pattern)) || to->users == USES_MAX ||
+        ebpfMonArrayGrow(&to->user, &to->room, to->users + 1, 64, sizeof(*to->user)))
+        return NULL;
+    copy = &to->user[to->users++];
+    *copy = (userCopy){ .peer = c->peer, .first = c->first, .protocol = c->protocol, .iocId = c->iocId, .pid = c->pid,
+                        .openedAt = c->openedAt };
+    memcpy(copy->user, c->user, sizeof(copy->user));
+    memcpy(copy->host, c->host, sizeof(copy->host));
+    memcpy(copy->server, c->server, sizeof(copy->server));
+    ebpfMonTextCopy(copy->name, sizeof(copy->name), name);
+    return copy;
 }
 
-static void addMonitorLine(ebpfMonTextReport *report, const monitorCopy *m, const ebpfMonPutClient *who,
-                           const char *gateway)
+/* All that match; to->user is for the caller to free. */
+static void copyUsers(ebpfMonPvaClients *p, userCopies *to)
+{
+    epicsMutexMustLock(p->lock);
+    p->mark++;
+    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(p, NULL); c; c = ebpfMonPvaClientsNext(p, c)) {
+        for (const ebpfMonPvaMonitor *m = c->monitor; m; m = m->next) {
+            ebpfMonPvaChannel *ch = *findChannel(p, c->circuit, m->sid);
+            userCopy *copy = copyUser(to, c, m->name);
+
+            if (ch && strcmp(ch->name, m->name) == 0)
+                ch->mark = p->mark;
+            if (copy) {
+                copy->isMonitor = 1;
+                copy->updates = m->updates;
+                copy->bytes = m->bytes;
+                copy->isAtLeast = m->isAtLeast;
+            }
+        }
+        for (const ebpfMonPvaChannel *ch = c->channel; ch; ch = ch->next)
+            if (ch->mark != p->mark)
+                copyUser(to, c, ch->name);
+    }
+    epicsMutexUnlock(p->lock);
+}
+
+static void addUserLine(ebpfMonTextReport *report, const userCopy *m, const ebpfMonPutClient *who, const char *gateway)
 {
     const char *atLeast = m->isAtLeast ? ">" : "";
     epicsTimeStamp since;
@@ -381,41 +482,193 @@ static void addMonitorLine(ebpfMonTextReport *report, const monitorCopy *m, cons
     epicsTimeToStrftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &since);
     CELL(report, "%s", m->name);
     CELL(report, " %s", m->server);
-    CELL(report, " %s@%s", m->user[0] ? m->user : "?", m->host);
-    CELL(report, " %s PVA", who->peer);
-    CELL(report, "1");
-    CELL(report, "%s%llu", atLeast, (unsigned long long)m->updates);
-    CELL(report, "%s%llu", atLeast, (unsigned long long)m->bytes);
+    CELL(report, " %s@%s", who->user[0] ? who->user : "?", who->host);
+    CELL(report, " %s%s", who->peer, m->protocol == ebpfMonWirePva ? " PVA" : "");
+    CELL(report, "%d", m->isMonitor);
+    if (m->isMonitor) {
+        CELL(report, "%s%llu", atLeast, (unsigned long long)m->updates);
+        CELL(report, "%s%llu", atLeast, (unsigned long long)m->bytes);
+    } else {
+        CELL(report, "-");
+        CELL(report, "-");
+    }
     CELL(report, " %s", time);
     CELL(report, " %s%s%s", who->command, gateway[0] ? " through gateway " : "", gateway);
 }
 
-/* A monitor, and if its client is a gateway, those behind it. "way": the gateways so far. */
-static void addMonitorAndBehind(ebpfMonPvaClients *p, ebpfMonTextReport *report, const monitorCopy *all, size_t count,
-                                const monitorCopy *m, const char *way, unsigned depth)
-{
-    ebpfMonPutClient who = { .peer = "" };
-    char next[200];
+/* What ebpfMonUsers shows. */
+typedef struct {
+    ebpfMonPvaClients *p;
+    ebpfMonTextReport *report;
+    userCopies all;
+    pid_t    gateway[GATEWAYS]; /* that it has shown */
+    char     gatewayName[GATEWAYS][64];
+    unsigned gateways;
+} usersReport;
 
-    ebpfMonPutClientsFind(p->putClients, &m->peer, &m->first, m->user, m->host, &who);
-    addMonitorLine(report, m, &who, way);
-    if (!who.peerPid || depth == IN_A_ROW)
+static void noteGateway(usersReport *r, pid_t pid, const char *name)
+{
+    for (unsigned i = 0; i < r->gateways; i++)
+        if (r->gateway[i] == pid)
+            return;
+    if (r->gateways == GATEWAYS)
         return;
-    snprintf(next, sizeof(next), "%.60s[%u]%s%.100s", who.command, who.peerPid, way[0] ? ", " : "", way);
-    for (size_t i = 0; i < count; i++)
-        if (!all[i].iocId && all[i].pid == (pid_t)who.peerPid && strcmp(all[i].name, m->name) == 0)
-            addMonitorAndBehind(p, report, all, count, &all[i], next, depth + 1);
+    r->gateway[r->gateways] = pid;
+    snprintf(r->gatewayName[r->gateways++], sizeof(r->gatewayName[0]), "%s", name);
 }
 
-void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *p, ebpfMonTextReport *report, const char *pvPattern)
-{
-    monitorCopy *all;
-    size_t count = copyMonitors(p, pvPattern, &all);
+static void addUserAndBehind(usersReport *r, const userCopy *m, const char *way, unsigned depth);
 
-    for (size_t i = 0; i < count; i++)
-        if (all[i].iocId)
-            addMonitorAndBehind(p, report, all, count, &all[i], "", 0);
-    free(all);
+/* Those who have a channel of this name to the process of "gateway". "way": the gateways so far. */
+static void addBehind(usersReport *r, const ebpfMonPutClient *gateway, const char *name, const char *way,
+                      unsigned depth)
+{
+    char process[64], next[200];
+    int isFound = 0;
+
+    ebpfMonPutClientNameProcess(gateway, process, sizeof(process));
+    snprintf(next, sizeof(next), "%s%s%.120s", process, way[0] ? ", " : "", way);
+    for (size_t i = 0; i < r->all.users; i++) {
+        const userCopy *u = &r->all.user[i];
+
+        if (u->iocId || u->pid != (pid_t)gateway->peerPid || strcmp(u->name, name) != 0)
+            continue;
+        isFound = 1;
+        addUserAndBehind(r, u, next, depth + 1);
+    }
+    if (isFound)
+        noteGateway(r, (pid_t)gateway->peerPid, process);
+}
+
+static void addUserAndBehind(usersReport *r, const userCopy *m, const char *way, unsigned depth)
+{
+    ebpfMonPutClient who = { .peer = "" };
+
+    ebpfMonPutClientsFind(r->p->putClients, &m->peer, &m->first, m->user, m->host, &who);
+    addUserLine(r->report, m, &who, way);
+    if (who.peerPid && depth < IN_A_ROW)
+        addBehind(r, &who, m->name, way, depth);
+}
+
+void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *p, ebpfMonTextReport *report, const char *pvPattern,
+                               const ebpfMonPvaCaUser *ca, size_t cas)
+{
+    usersReport r = { .p = p, .report = report, .all.pattern = pvPattern };
+    ebpfMonPvaBehind behind;
+
+    copyUsers(p, &r.all);
+    for (size_t i = 0; i < cas; i++) {
+        ebpfMonPutClient gateway = { .peerPid = (uint32_t)ca[i].pid };
+
+        memcpy(gateway.command, ca[i].command, sizeof(gateway.command));
+        addBehind(&r, &gateway, ca[i].name, "", 0);
+    }
+    for (size_t i = 0; i < r.all.users; i++)
+        if (r.all.user[i].iocId)
+            addUserAndBehind(&r, &r.all.user[i], "", 0);
+    for (unsigned i = 0; i < r.gateways; i++) {
+        ebpfMonPvaClientsFindBehind(p, r.gateway[i], "", &behind);
+        if (behind.unknown)
+            ebpfMonTextReportAdd(report, "gateway %s: the PVs of %u more clients are not known: their connections are "
+                                 "older than the monitor\n", r.gatewayName[i], behind.unknown);
+    }
+    free(r.all.user);
+}
+
+/* --- who is behind a gateway ------------------------------------------------------------------------------------- */
+
+int ebpfMonPvaClientsHas(ebpfMonPvaClients *p, const struct ebpfMonPeer *peer, const char *name)
+{
+    const ebpfMonPvaChannel *ch;
+
+    epicsMutexMustLock(p->lock);
+    ch = *bucketOfName(p, name);
+    while (ch && (memcmp(&ch->client->peer, peer, sizeof(*peer)) != 0 || strcmp(ch->name, name) != 0))
+        ch = ch->nextOfName;
+    epicsMutexUnlock(p->lock);
+    return ch != NULL;
+}
+
+int ebpfMonPvaClientsHasBehind(ebpfMonPvaClients *p, const char *name)
+{
+    const ebpfMonPvaChannel *ch;
+
+    epicsMutexMustLock(p->lock);
+    ch = *bucketOfName(p, name);
+    while (ch && (ch->client->iocId || !ch->client->pid || strcmp(ch->name, name) != 0))
+        ch = ch->nextOfName;
+    epicsMutexUnlock(p->lock);
+    return ch != NULL;
+}
+
+static int isOlder(const ebpfMonPvaClient *c)
+{
+    return !c->first.seq[0] && !c->first.seq[1];
+}
+
+void ebpfMonPvaClientsFindBehind(ebpfMonPvaClients *p, pid_t gateway, const char *name, ebpfMonPvaBehind *behind)
+{
+    const ebpfMonPvaClient *newest = NULL;
+
+    *behind = (ebpfMonPvaBehind){ .clients = 0 };
+    if (!gateway || gateway == getpid())
+        return;
+    epicsMutexMustLock(p->lock);
+    p->mark++;
+    for (const ebpfMonPvaChannel *ch = *bucketOfName(p, name); ch; ch = ch->nextOfName) {
+        ebpfMonPvaClient *c = ch->client;
+
+        if (c->iocId || c->pid != gateway || c->mark == p->mark || strcmp(ch->name, name) != 0)
+            continue;
+        c->mark = p->mark;
+        behind->clients++;
+        if (!newest || c->openedAt > newest->openedAt)
+            newest = c;
+    }
+    if (newest) {
+        behind->peer = newest->peer;
+        behind->first = newest->first;
+        memcpy(behind->user, newest->user, sizeof(behind->user));
+        memcpy(behind->host, newest->host, sizeof(behind->host));
+    }
+    for (const ebpfMonPvaClient *c = newest || !name[0] ? ebpfMonPvaClientsNext(p, NULL) : NULL; c;
+         c = ebpfMonPvaClientsNext(p, c))
+        behind->unknown += !c->iocId && c->pid == gateway && c->mark != p->mark && isOlder(c);
+    epicsMutexUnlock(p->lock);
+}
+
+unsigned ebpfMonPvaClientsFormatUsers(ebpfMonPvaClients *p, const ebpfMonPutClient *client, const char *name,
+                                      char *text, size_t size, uint64_t *identity)
+{
+    char way[200] = "", longer[200], process[64], local[160] = "", more[40] = "";
+    unsigned others = 0, unknown = 0, isGateway = 0;
+    ebpfMonPutClient who = *client;
+    ebpfMonPvaBehind behind;
+
+    for (unsigned depth = 0; p && who.peerPid && depth < IN_A_ROW; depth++) {
+        ebpfMonPvaClientsFindBehind(p, (pid_t)who.peerPid, name, &behind);
+        if (!behind.clients)
+            break;
+        ebpfMonPutClientNameProcess(&who, process, sizeof(process));
+        snprintf(longer, sizeof(longer), "%s%s%.120s", process, way[0] ? ", " : "", way);
+        memcpy(way, longer, sizeof(way));
+        ebpfMonPutClientsFind(p->putClients, &behind.peer, &behind.first, behind.user, behind.host, &who);
+        *identity = ebpfMonHashMix(*identity ^ ebpfMonHashMix(((uint64_t)behind.peer.addr << 16 | behind.peer.port) +
+                                                              behind.clients)) | 1;
+        isGateway = 1;
+        others += behind.clients - 1;
+        unknown += behind.unknown;
+    }
+    if (who.peerPid)
+        snprintf(local, sizeof(local), " %s[%u]%s%s", who.command, (unsigned)who.peerPid,
+                 who.container[0] ? " in " : "", who.container);
+    if (others)
+        snprintf(more, sizeof(more), " and %u more%s", others, unknown ? " at least" : "");
+    else if (unknown)
+        strcpy(more, " and perhaps others");
+    snprintf(text, size, "%s@%s%s%s%s%s", who.user[0] ? who.user : "?", who.host, local, more,
+             isGateway ? " through gateway " : "", way);
+    return isGateway ? others + 1 : 0;
 }
 
 uint64_t ebpfMonPvaClientsCountChanges(const ebpfMonPvaClients *p)

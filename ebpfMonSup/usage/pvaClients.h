@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which clients are connected by pvAccess, and their monitors, as packets show them. A connection whose begin was not
- * seen is there from its first messages on; what it had before has no name. The packet thread adds; any thread may read
- * under the lock.
+ * Which clients are connected by pvAccess, their channels and monitors, as packets show them; and the same of Channel
+ * Access to servers that are no IOCs. (An IOC's CA clients are read in its memory: clients.h.) A connection whose begin
+ * was not seen is there from its first messages on; what it had before has no name. The packet thread adds; any thread
+ * may read under the lock.
  */
 #ifndef EBPFMON_PVACLIENTS_H
 #define EBPFMON_PVACLIENTS_H
@@ -13,6 +14,7 @@
 #include "wire/wireEvent.h"
 
 #define EBPFMON_PVA_MONITORS 65536 /* of all clients; further ones are not kept */
+#define EBPFMON_PVA_CHANNELS 65536 /* whose names are kept */
 #define EBPFMON_PVA_NAME     128
 
 /* Times are monotonic ns, of when the packet was read. */
@@ -36,8 +38,18 @@ typedef struct ebpfMonPvaMonitor {
     uint64_t unread;        /* updates of which that was not seen */
 } ebpfMonPvaMonitor;
 
+typedef struct ebpfMonPvaChannel {
+    struct ebpfMonPvaChannel *next, **back; /* of its client */
+    struct ebpfMonPvaChannel *nextOfBucket, *nextOfName;
+    struct ebpfMonPvaClient *client;
+    uint32_t sid;
+    uint64_t mark;          /* pvaClients.c's own */
+    char     name[];
+} ebpfMonPvaChannel;
+
 typedef struct ebpfMonPvaClient {
     struct ebpfMonPvaClient *nextOfBucket;
+    ebpfMonWireProtocol protocol;
     uint64_t circuit;       /* wireEvent.h */
     struct ebpfMonPeer peer;
     struct ebpfMonFirst first;
@@ -49,7 +61,19 @@ typedef struct ebpfMonPvaClient {
     unsigned channels, monitors;
     unsigned unkept;        /* monitors that are not kept: there are too many */
     ebpfMonPvaMonitor *monitor;
+    ebpfMonPvaChannel *channel; /* those whose names are known */
+    uint64_t mark;          /* pvaClients.c's own */
 } ebpfMonPvaClient;
+
+/* Who is behind a gateway: clients that have a channel of this name to it. */
+typedef struct {
+    unsigned clients;
+    unsigned unknown;       /* clients of it whose connection is older than the monitor: which channels they have is not
+                             * known */
+    struct ebpfMonPeer peer; /* of the newest one; as the next three */
+    struct ebpfMonFirst first;
+    char     user[64], host[64];
+} ebpfMonPvaBehind;
 
 typedef struct ebpfMonPvaClients ebpfMonPvaClients;
 
@@ -57,8 +81,9 @@ typedef struct ebpfMonPvaClients ebpfMonPvaClients;
 ebpfMonPvaClients *ebpfMonPvaClientsNew(ebpfMonPutClients *putClients);
 void ebpfMonPvaClientsFree(ebpfMonPvaClients *clients);
 
-/* Adds an event of any kind. */
-void ebpfMonPvaClientsAdd(ebpfMonPvaClients *clients, const ebpfMonWireEvent *ev);
+/* Adds an event of any kind. "server": of a connection that is opened; NULL: not known yet. Of CA do not give the
+ * opening of those to watched IOCs, or to other hosts. */
+void ebpfMonPvaClientsAdd(ebpfMonPvaClients *clients, const ebpfMonWireEvent *ev, const ebpfMonServer *server);
 
 /* Finds the servers of new clients, or of all: IOCs came or went. Packet thread. */
 void ebpfMonPvaClientsFindServers(ebpfMonPvaClients *clients, ebpfMonServers *servers, int all);
@@ -72,9 +97,30 @@ const ebpfMonPvaClient *ebpfMonPvaClientsNext(const ebpfMonPvaClients *clients, 
 /* The number of clients and monitors that came or went. The caller holds the lock. */
 uint64_t ebpfMonPvaClientsCountChanges(const ebpfMonPvaClients *clients);
 
-/* Adds the monitors of PVs that match (command ebpfMonUsers): of watched IOCs, and if the client is a gateway of this
- * host, behind each the monitors that clients of the gateway have of this name. Takes the lock. */
-void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *clients, ebpfMonTextReport *report, const char *pvPattern);
+/* A channel of CA to an IOC, by a process of this host. */
+typedef struct {
+    char  name[EBPFMON_PVA_NAME];
+    pid_t pid;
+    char  command[64];
+} ebpfMonPvaCaUser;
+
+/* Adds the channels and monitors of PVs that match (command ebpfMonUsers): of watched IOCs, and if the client is a
+ * gateway of this host, behind each those that clients of the gateway have of this name. "ca": further channels which
+ * may be a gateway's; the caller has added them. Takes the lock. */
+void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *clients, ebpfMonTextReport *report, const char *pvPattern,
+                               const ebpfMonPvaCaUser *ca, size_t cas);
+
+/* Nonzero: packets have shown that this client has a channel of this name. Takes the lock. */
+int ebpfMonPvaClientsHas(ebpfMonPvaClients *clients, const struct ebpfMonPeer *peer, const char *name);
+/* Nonzero: a client of a server that is no IOC has a channel of this name. Takes the lock. */
+int ebpfMonPvaClientsHasBehind(ebpfMonPvaClients *clients, const char *name);
+/* Who is behind process "gateway". Takes the lock. */
+void ebpfMonPvaClientsFindBehind(ebpfMonPvaClients *clients, pid_t gateway, const char *name, ebpfMonPvaBehind *behind);
+/* The users of a channel of "client", as one text: "anna@shop caget[12]", or of a gateway those behind it: "anna@shop
+ * caget[12] and 2 more through gateway pvagw[4711]", the newest by name. "identity" changes if they are others. Returns
+ * how many clients are behind; 0: it is no gateway, or not known. "clients" may be NULL. Without a lock. */
+unsigned ebpfMonPvaClientsFormatUsers(ebpfMonPvaClients *clients, const ebpfMonPutClient *client, const char *name,
+                                      char *text, size_t size, uint64_t *identity);
 
 /* Its process, if it is on this host. Without a lock. */
 void ebpfMonPvaClientsFindWho(ebpfMonPvaClients *clients, const struct ebpfMonPeer *peer,

@@ -27,6 +27,8 @@ ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *client
     if (u->table)
         ebpfMonClientTableSetPvaClients(u->table, u->pvaClients);
     if (u->table)
+        ebpfMonClientTableSetFollowed(u->table, u->followed);
+    if (u->table)
         u->looker = ebpfMonClientLookerNew(u->table, onLook, u);
     if (u->looker)
         return u;

@@ -9,6 +9,7 @@
 #include "common/textReport.h"
 #include "model/put.h"
 #include "put/putClients.h"
+#include "usage/clientLooker.h"
 #include "usage/clients.h"
 #include "usage/iocConnections.h"
 #include "usage/pvaClients.h"
@@ -29,7 +30,7 @@ typedef struct ebpfMonUsage {
     ebpfMonPutClients   *clients;  /* the caller's */
     ebpfMonUseSink       sink;     /* set before the threads start */
     ebpfMonUpdateCounts *counts;   /* values that servers sent to clients */
-    ebpfMonFollowedCircuits *followed; /* the table gets them if looks are to count what is not seen, too */
+    ebpfMonFollowedCircuits *followed;
     ebpfMonPvaClients   *pvaClients;
     ebpfMonClientTable  *table;
     ebpfMonClientLooker *looker;   /* has the thread of the room */

@@ -520,6 +520,17 @@ static void noteUse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaH
     ebpfMonWireEvent e = ebpfMonCaEvent(s, kind, m);
 
     nameCaEvent(s, &e, h->cid);
+    e.ioid = kind == ebpfMonWireSubscribe ? h->extra : 0;
+    ebpfMonCircuitEmit(s->circuit, &e);
+}
+
+static void noteCancel(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireFlow, m);
+
+    removeId(&s->events, h->extra);
+    e.ioid = h->extra;
+    e.flow = ebpfMonWireFlowEnded;
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
@@ -588,7 +599,7 @@ static void caRequest(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         noteUse(s, m, h, ebpfMonWireSubscribe);
         break;
     case EBPFMON_CA_EVENT_CANCEL:
-        removeId(&s->events, h->extra);
+        noteCancel(s, m, h);
         break;
     case EBPFMON_CA_CLIENT_NAME:
     case EBPFMON_CA_HOST_NAME:
@@ -666,6 +677,7 @@ static void noteValue(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
     e.isUpdate = t == &s->events;
     e.isPartial = isPartial(s, asked, h->type);
     nameCaEvent(s, &e, asked->extra);
+    e.ioid = e.isUpdate ? h->extra : 0;
     if (t == &s->reads)
         removeId(t, h->extra);
     /* m_cid is the status; only the reply to the old READ has none */

@@ -487,7 +487,15 @@ void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
     ebpfMonWire *w = c->wire;
     ebpfMonWireEvent unread = { .kind = ebpfMonWireUnread, .time = time };
     ebpfMonCircuit **at;
+    char text[160];
 
+    if (c->phase == ebpfMonCircuitNew && ebpfMonTlsHasFailed(c->tls, c->server, c->closer, text, sizeof(text))) {
+        ebpfMonWireEvent failed = { .kind = ebpfMonWireTlsFailed, .time = time, .message = text,
+                                    .fromServer = c->closer >= 0 && c->closer == c->server, .first = getFirst(c) };
+
+        ebpfMonCircuitPeer(c, c->server, &failed.peer);
+        ebpfMonWireEmit(w, &failed);
+    }
     if (c->phase == ebpfMonCircuitNew && c->segments) {
         ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &unread.peer);
         ebpfMonWireEmit(w, &unread);

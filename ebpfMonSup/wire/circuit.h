@@ -7,6 +7,7 @@
 #define EBPFMON_CIRCUIT_H
 
 #include "wire/stream.h"
+#include "wire/tls.h"
 #include "wire/wireEvent.h"
 
 /* --- shares of users ---
@@ -71,6 +72,7 @@ struct ebpfMonCircuit {
     int      givenUp;                  /* nonzero: ebpfMonCircuitGiveUp */
     int      guessed;                  /* nonzero: the server's side was guessed, because its handshake was not seen */
     unsigned segments;                 /* segments with data, while it is new */
+    ebpfMonTlsSide tls[2];             /* … and what they show of a handshake of TLS */
     uint64_t messages;
     const ebpfMonProtocol *protocol;
     void    *state;

@@ -320,6 +320,7 @@ static void skipLost(ebpfMonCircuit *c, int side, uint64_t bytes, uint64_t time)
     if (c->phase == ebpfMonCircuitNew) {
         ebpfMonAssemblyClear(&c->wire->account, a);
         a->fresh = 0;
+        ebpfMonTlsLose(&c->tls[side]);
         return;
     }
     {
@@ -495,6 +496,7 @@ static void detectProtocol(ebpfMonCircuit *c, int side, uint32_t seq, const uint
     if (c->phase == ebpfMonCircuitNew) {
         newAt = c->assembly[side].have;
         keepBytes(c, side, seq, p, n);
+        ebpfMonTlsAdd(c->tls, side, c->server, p, n);
     } else if (c->phase == ebpfMonCircuitOpen) {
         takeBytes(c, side, seq, p, n, time);
     }

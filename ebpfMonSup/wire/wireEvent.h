@@ -37,9 +37,10 @@ typedef enum {
     ebpfMonWireFound,       /* a server answered a search; peer: client and server; cid; name is "" if it is not
                              * known */
     ebpfMonWireBeacon,      /* a server is alive: peer.saddr, peer.sport. The sender: peer.addr, peer.port */
+    ebpfMonWireTlsFailed,   /* a connection of TLS has ended before its handshake was done (peer): message */
     ebpfMonWireUpdate,      /* PVA: an update of a monitor: ioid; hasOverrun */
-    ebpfMonWireFlow         /* PVA: a client lets a monitor run or stops it, or has taken updates; or the monitor has
-                             * ended: ioid, flow, taken */
+    ebpfMonWireFlow         /* a client lets a monitor run or stops it, or has taken updates; or the monitor has ended:
+                             * ioid, flow, taken. CA: the client ends a subscription */
 } ebpfMonWireKind;
 
 /* What a client, or the end of a monitor, says of its flow. */
@@ -98,12 +99,13 @@ typedef struct ebpfMonWireEvent {
     int      ok, denied;    /* denied: access rights refused it (ECA_NOWTACCESS; PVA: as the text of the status
                              * tells) */
     uint32_t status;        /* CA: ECA_…; PVA: 0 ok, 1 warning, 2 error, 3 fatal */
-    const char *message;    /* PVA: text of the status; CA: text of the error, or "" */
+    const char *message;    /* PVA: text of the status; CA: text of the error, or "". TlsFailed: what is known of the
+                             * cause */
 
     uint64_t bytes;         /* for Gap */
 
-    /* for Subscribe (PVA), Update and Flow */
-    uint32_t ioid;          /* number of the monitor on its circuit */
+    /* for Subscribe, Update and Flow, and a Value that is an update */
+    uint32_t ioid;          /* number of the monitor, or of the subscription of CA, on its circuit */
     ebpfMonWireFlowKind flow;
     int      isPipelined;   /* the server sends no more updates than the client has said it takes */
     uint32_t taken;         /* Subscribe, Flow: so many updates more the client takes, if it is pipelined */

@@ -253,9 +253,10 @@ def put_logs():
 
 
 def tls():
-    rows = [(name, *(f"{row[key]:,}" for key in ("puts", "client", "issuer")), row["commit"], row["date"])
+    rows = [(name, *(f"{row[key]:,}" for key in ("puts", "client", "issuer")), "yes" if row["named"] else "no", row["commit"], row["date"])
             for name, row in load("tls").items()]
-    return head(["clients", "puts of each", "name and process right", "issuer right", "commit of pvxs", "tried"]) + merged(rows)
+    return head(["clients", "puts of each", "name and process right", "issuer right", "named among clients and users", "commit of pvxs",
+                 "tried"]) + merged(rows)
 
 
 # --- ebpfMonWhy --------------------------------------------------------------------------------------------

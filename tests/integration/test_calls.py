@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calls (RPC) of pvAccess are in the put log and in the lists: who called what, with which arguments, and the result."""
+import os
+
 import pytest
 from tests.harness import loopback, paths
 from tests.harness.db import READY, record
+from tests.harness.gateway import Gateway
 from tests.harness.putlog import PutLog
 from tests.harness.wait import until
 
@@ -62,3 +65,21 @@ def test_call(monitor, log, server):
     if peer:
         assert [(o["pv"], o["result"], o["message"]) for o in failed] == [(server.prefix + "BAD", "failed", "no such call")], failed
     until(lambda: f"{server.prefix}DOUBLE ? -> call {{" in monitor.lines("PUT_LOG"), 10, lambda: monitor.lines("PUT_LOG"))
+
+
+def test_call_through_a_gateway(monitor, log, server, tmp_path):
+    """It is one line, by the client behind the gateway."""
+    if server.kind != "pythonSoftIOC":
+        return  # it has no calls
+    gateway = Gateway(tmp_path, server.port)
+    try:
+        with loopback.pva_context(gateway.port, nt=False) as context:
+            before = len(log.of(server.prefix))
+            for number in (1.5, 2.5):
+                assert call(context, server.prefix + "DOUBLE", low=number) is None
+            first, second = log.next(2, server.prefix, before, seconds=15)
+        for line, number in ((first, 1.5), (second, 2.5)):
+            assert f'"low": {number}' in line["value"] and line["ioc"] == server.name and line["result"] == "ok", line
+            assert line["pid"] == str(os.getpid()) and line["gateway"] == f"pvagw[{gateway.pid}]" and "who_sure" not in line, line
+    finally:
+        gateway.discard()

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import struct
+import sys
 import time
 from collections import namedtuple
 
@@ -280,3 +281,31 @@ def test_names_that_harm(ioc, monitor):
     for client in (*hostile, decent):
         client.close()
     assert ioc.running and monitor.get("STATE", as_string=True) == "Running"
+
+
+OLDER = """
+import sys, time
+from tests.harness import loopback
+context = loopback.pva_context(int(sys.argv[1]))
+kept = [context.monitor(name, lambda value, name=name: print("got", name, flush=True)) for name in sys.argv[2:]]
+time.sleep(1000)
+"""
+
+
+def test_older_clients_of_qsrv2(new_ioc, new_monitor):
+    """Packets cannot tell which PVs a connection has that is older than the monitor. The memory of pvxs tells it."""
+    server = new_ioc(DB, kind="pvxs").start()
+    names = {server.prefix + r for r in ("A0", "A2", "C3")}
+    client = Process([sys.executable, "-u", "-c", OLDER, server.port, *sorted(names)], loopback.environment())
+    try:
+        until(lambda: len(client.lines) == len(names), 30, client.output)
+        watching = new_monitor().start()
+        watching.wait_ioc(server)
+        seen = lambda: [r for r in map(str.split, watching.command(f'ebpfMonUsers "{server.prefix}*"')) if r[4:5] == ["PVA"]]  # noqa: E731
+        rows = until(lambda: len(seen()) == len(names) and seen(), 20, lambda: str(seen()))
+        assert {r[0] for r in rows} == names and all(r[1] == server.name and r[5:8] == ["1", "-", "-"] for r in rows), rows
+        row, = (r for r in map(str.split, watching.command(f"ebpfMonClients {server.name}")) if r[3:4] == ["PVA"])
+        assert row[4:7] == [str(client.pid), "3", "3"] and row[2] == rows[0][3], row
+        until(lambda: any(n.endswith(f"@{row[2]} PVA") for n in watching.list("CLIENT_NAMES")), 20, lambda: str(watching.list("CLIENT_NAMES")))
+    finally:
+        client.kill()

@@ -2,18 +2,23 @@
 """Puts through gateways of pvAccess: each is one line, with the client behind the gateway, or with a mark; none has the name of
 somebody else. Who sent what is told by the clients."""
 import collections
+import contextlib
 import json
-import queue
+import os
 import random
+import re
+import sqlite3
+import sys
 
 import pytest
 from tests.harness import db, loopback, rawca
 from tests.harness.gateway import Gateway, Person, Proxy
+from tests.harness.process import Process
 from tests.harness.putlog import PutLog
 from tests.harness.wait import until
 
 RECORDS = [f"A{i}" for i in range(10)]
-DB = db.READY + "".join(db.record("ao", r) for r in RECORDS) + db.record("stringout", "S") + \
+DB = db.READY + "".join(db.record("ao", r) for r in RECORDS) + db.record("stringout", "S") + "".join(db.record("ao", r, PINI="YES") for r in ("R", "R2")) + \
     db.record("mbbo", "M", ZRST="zero", ONST="one", TWST="two") + db.record("waveform", "W", FTVL="DOUBLE", NELM=100) + \
     db.record("ao", "L", OUT="$(P)TO PP") + db.record("ao", "TO")
 ALICE, BOB = "nobody", "games"
@@ -38,8 +43,10 @@ def rules(tmp_path_factory, ioc):
 
 
 @pytest.fixture(scope="module")
-def monitor(module_monitor, ioc, log, rules):
-    m = module_monitor(before=[log.command(), f'ebpfMonRules "{rules}"']).start()
+def monitor(module_monitor, ioc, log, rules, tmp_path_factory):
+    uses = tmp_path_factory.mktemp("uses") / "uses.db"
+    m = module_monitor(before=[log.command(), f'ebpfMonRules "{rules}"', f'ebpfMonUsage "{uses}"']).start()
+    m.uses = uses
     m.wait_ioc(ioc)
     return m
 
@@ -205,24 +212,91 @@ def test_channel_access(ioc, monitor, log, tmp_path):
         proxy.discard()
 
 
+SUBSCRIBER = """
+import sys, time
+from tests.harness import loopback
+context = loopback.pva_context(int(sys.argv[1]))
+subscription = context.monitor(sys.argv[2], lambda value: print("got", flush=True))
+time.sleep(1000)
+"""
+
+
 def test_who_is_behind(ioc, monitor, gateway):
-    """Two clients of the gateway have subscribed, and it has one subscription at the IOC."""
-    name = ioc.prefix + "A3"
-    contexts = [loopback.pva_context(gateway.port) for _ in range(2)]
+    """Two clients of the gateway have subscribed, and it has one subscription at the IOC. One of the two is stopped."""
+    name = ioc.prefix + "R2"
+    reading, stopped = readers = [Process([sys.executable, "-u", "-c", SUBSCRIBER, gateway.port, name], loopback.environment())
+                                  for _ in range(2)]
     try:
-        got = [queue.Queue() for _ in contexts]
-        kept = [c.monitor(name, q.put) for c, q in zip(contexts, got)]
-        for q in got:
-            q.get(timeout=10)
+        for r in readers:
+            r.wait_line("got")
         rows = until(lambda: len(seen := [line.split() for line in monitor.command(f'ebpfMonUsers "{name}"') if " PVA " in line]) == 3
                      and seen, 20, lambda: "\n".join(monitor.command(f'ebpfMonUsers "{name}"')))
         assert all(row[0] == name for row in rows) and rows[0][1] == ioc.name and rows[0][-1] == "pvagw", rows
-        assert all(row[-4:] == ["through", "gateway", "python", f"pvagw[{gateway.pid}]"] for row in rows[1:]), rows
-        for subscription in kept:
-            subscription.close()
+        assert all(row[-3:] == ["through", "gateway", f"pvagw[{gateway.pid}]"] for row in rows[1:]), rows
+        until(lambda: (name, "2 clients through gateway", f"python pvagw ({gateway.pid})") in subscriptions(monitor), 20,
+              lambda: str(subscriptions(monitor)))
+        stopped.halt()
+        why = lambda client: "\n".join(monitor.command(f'ebpfMonWhy "{name}" {client.pid}'))  # noqa: E731
+        text = why(stopped)
+        assert text.splitlines()[1].startswith("behind: the client behind the gateway does not read: "), text
+        assert f"pid {stopped.pid}); a signal or a debugger has stopped its process" in text, text
+        text = why(reading)
+        assert "nothing stops" in text and f"pid {reading.pid})" in text and re.search("behind +fine +it has read all", text), text
     finally:
-        for c in contexts:
-            c.close()
+        for r in readers:
+            r.kill()
+
+
+def subscriptions(monitor):
+    return list(zip(*(monitor.list("SUBSCRIPTION_" + c) for c in ("PVS", "CLIENTS", "PROCESSES"))))
+
+
+def last_uses(monitor, ioc):
+    """(record, kind) → who, of this IOC."""
+    monitor.command("ebpfMonUnused 1")  # which writes all noted uses
+    with contextlib.closing(sqlite3.connect(monitor.uses)) as database:
+        return {(r.removeprefix(ioc.prefix), kind): who for r, kind, who in
+                database.execute("select record, kind, who from uses where ioc = ?", (ioc.name,))}
+
+
+def test_uses_are_of_the_people(ioc, monitor, gateway, alice):
+    """Who reads through the gateway is the user in the file, not the gateway."""
+    alice.connect(ioc.prefix + "A6")
+    wanted = f"{ALICE}@", f" through gateway pvagw[{gateway.pid}]"
+    until(lambda: (who := last_uses(monitor, ioc).get(("A6", 1), "")).startswith(wanted[0]) and who.endswith(wanted[1]), 20,
+          lambda: str(last_uses(monitor, ioc)))
+
+
+READER = """
+import struct, sys
+from tests.harness import rawca
+client = rawca.RawCa(int(sys.argv[1]), user=sys.argv[2])
+client.send(rawca.message(1, struct.pack(">3f2H", 0, 0, 0, 5, 0), rawca.DOUBLE, 1, client.sid(sys.argv[3]), 7))
+print("subscribed", flush=True)
+while True:
+    client.receive()
+"""
+
+
+def test_readers_through_channel_access(ioc, monitor, tmp_path):
+    """A gateway of Channel Access has one channel for two clients."""
+    name = ioc.prefix + "R"
+    proxy = Proxy(tmp_path, "caproto", ioc.port, name)
+    readers = {user: Process([sys.executable, "-u", "-c", READER, proxy.port, user, name], loopback.environment())
+               for user in ("anna", "bert")}
+    try:
+        for r in readers.values():
+            r.wait_line("subscribed")
+        users = lambda: [line for line in monitor.command(f'ebpfMonUsers "{name}"') if line.startswith(name)]  # noqa: E731
+        lines = until(lambda: len(seen := users()) == 3 and seen, 20, lambda: "\n".join(users()))
+        assert ioc.name in lines[0].split() and all(line.endswith(f" through gateway proxy.py[{proxy.pid}]") for line in lines[1:]), lines
+        assert {line.split()[2].split("@")[0] for line in lines[1:]} == set(readers), lines
+        until(lambda: (who := last_uses(monitor, ioc).get(("R", 4), "")).endswith(f" and 1 more through gateway proxy.py[{proxy.pid}]"), 30,
+              lambda: str(last_uses(monitor, ioc)))
+    finally:
+        for r in readers.values():
+            r.kill()
+        proxy.discard()
 
 
 def test_two_gateways(ioc, monitor, log, gateway, tmp_path):

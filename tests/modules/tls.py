@@ -2,9 +2,12 @@
 """Puts over TLS by clients with several certificates and by some without, six at a time: does the monitor name each as its client
 knows itself? tools/modules.sh builds pvxs with TLS and runs this."""
 import collections
+import socket
+import ssl
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 from tests.harness import netns, loopback
@@ -17,6 +20,7 @@ from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.process import Process  # noqa: E402
 from tests.harness.putlog import PutLog  # noqa: E402
+from tests.harness.wait import until  # noqa: E402
 
 ROUNDS, AT_ONCE = 60, 6
 CLIENTS = {  # name: keychain, user, method, issuer
@@ -42,19 +46,77 @@ def put_all(programs, certificates, ioc):
     return made
 
 
+def name_readers(programs, certificates, ioc, monitor):
+    """A client of each kind subscribes at the same time. Returns which the lists of clients and of users name."""
+    name = ioc.prefix + "PV"
+    readers = {}
+    for kind, (keychain, user, method, issuer) in CLIENTS.items():
+        keys = {"EPICS_PVA_TLS_KEYCHAIN": str(certificates / keychain)} if keychain else {}
+        readers[kind] = Process([programs / "pvxmonitor", name], loopback.client(ioc.port, **keys))
+    rows = []
+
+    def has_all():
+        rows[:] = [line for c in (f"ebpfMonClients {ioc.name}", f'ebpfMonUsers "{name}"') for line in monitor.command(c)]
+        return all(any(f" {r.pid} " in line for line in rows) for r in readers.values())
+
+    try:
+        until(has_all, 30, lambda: "\n".join(rows))
+        named = {}
+        for kind, (keychain, user, method, issuer) in CLIENTS.items():
+            row = next(line.split() for line in rows if f" {readers[kind].pid} " in line)
+            use = next((line.split() for line in rows if line.startswith(name) and row[2] in line.split()), None)
+            named[kind] = (row[1].split("@")[0] == user and row[3] == ("TLS" if keychain else "PVA") and row[5:7] == ["1", "1"] and
+                           (not issuer or " ".join(row).endswith(f"certificate by {issuer}")) and
+                           use is not None and use[2] == row[1] and use[5] == "1")
+            if not named[kind]:
+                print(kind, row, use)
+        print("\n".join(rows))
+        return named
+    finally:
+        for r in readers.values():
+            r.kill()
+
+
+def refuse(port, monitor):
+    """A client that does not trust the server, and one that knows an old version only, which pvxs does not answer. Nonzero: both are
+    told, with the cause."""
+    before = monitor.get("TLS_FAILED_CNT")
+    for old in (False, True):
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        if old:
+            context.maximum_version = ssl.TLSVersion.TLSv1_1
+            context.set_ciphers("ALL:@SECLEVEL=0")
+        with socket.create_connection(("127.0.0.1", port)) as connection:
+            end = connection.getsockname()[1]
+            try:
+                context.wrap_socket(connection)
+            except (ssl.SSLError, OSError) as e:
+                print("client:", e)
+        until(lambda: monitor.get("TLS_FAILED_CNT") == before + 1 + old, 40, lambda: str(monitor.get("TLS_FAILED_CNT")))
+        event = until(lambda: next((e for e in monitor.lines("IOC_EVENTS").splitlines() if f"TLS with 127.0.0.1:{end}" in e), None), 20,
+                      lambda: monitor.lines("IOC_EVENTS"))
+        print(event)
+        assert ("before the server answered" if old else "the client says: unknown CA (alert 48)") in event, event
+        told = time.monotonic()
+        until(lambda: time.monotonic() > told + 1.1, 2, "one a second is told")
+    return True
+
+
 def main(pvxs):
     programs, certificates = pvxs / "bin" / paths.ARCH, pvxs / "test" / f"O.{paths.ARCH}"
     commit = subprocess.check_output(["git", "-C", str(pvxs), "log", "-1", "--format=%h"], text=True).strip()
     result = {name: collections.Counter() for name in CLIENTS}
     with tempfile.TemporaryDirectory() as folder:
-        tmp = Path(folder)
+        tmp, tls_port = Path(folder), loopback.take_port()
         ioc = Ioc(tmp, db.READY + db.record("ao", "PV"), kind="softIocPVX", program=programs / "softIocPVX",
-                  environ={"EPICS_PVAS_TLS_KEYCHAIN": str(certificates / "server1.p12"), "EPICS_PVAS_TLS_PORT": "0"}).start()
+                  environ={"EPICS_PVAS_TLS_KEYCHAIN": str(certificates / "server1.p12"), "EPICS_PVAS_TLS_PORT": str(tls_port)}).start()
         log = PutLog(tmp / "puts.json")
         monitor = Monitor(tmp, before=[log.command()]).start()
         try:
             monitor.wait_ioc(ioc)
             made = put_all(programs, certificates, ioc)
+            names = name_readers(programs, certificates, ioc, monitor)
             for line in log.next(len(made), ioc.prefix + "PV", 0, seconds=60):
                 name, pid = made[int(line["value"])]
                 _, user, method, issuer = CLIENTS[name]
@@ -62,6 +124,10 @@ def main(pvxs):
                 row["puts"] += 1
                 row["client"] += (line["user"], line.get("pid")) == (user, str(pid)) and "who_sure" not in line
                 row["issuer"] += (line.get("method"), line.get("authority")) == (method, issuer)
+            refused = refuse(tls_port, monitor)
+            print("refused handshakes:", refused)
+            for name, named in names.items():
+                result[name]["named"] = named
         finally:
             monitor.stop()
             ioc.discard()
@@ -69,7 +135,7 @@ def main(pvxs):
         row["commit"], row["date"] = commit, tables.today()
     tables.record("tls", result)
     print("\n".join(f"{name:40} {dict(row)}" for name, row in result.items()))
-    return 0 if all(row["puts"] == row["client"] == row["issuer"] == ROUNDS for row in result.values()) else 1
+    return 0 if refused and all(row["named"] for row in result.values()) and all(row["puts"] == row["client"] == row["issuer"] == ROUNDS for row in result.values()) else 1
 
 
 if __name__ == "__main__":

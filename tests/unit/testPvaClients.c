@@ -8,15 +8,16 @@
 #include "usage/pvaClients.h"
 
 static ebpfMonPvaClients *clients;
+static int isCa;
 
 static void add(ebpfMonWireEvent ev)
 {
-    ev.protocol = ebpfMonWirePva;
+    ev.protocol = isCa ? ebpfMonWireCa : ebpfMonWirePva;
     ev.user = ev.user ? ev.user : "";
     ev.host = ev.host ? ev.host : "";
     ev.name = ev.name ? ev.name : "";
     ev.options = ev.options ? ev.options : "";
-    ebpfMonPvaClientsAdd(clients, &ev);
+    ebpfMonPvaClientsAdd(clients, &ev, NULL);
 }
 
 /* The monitor with this number of a circuit; its members 0: there is none. */
@@ -99,13 +100,36 @@ static void testEnds(void)
     testOk(!find(1, 50).name[0] && countClients() == 1, "a connection takes all");
 }
 
+/* A client of Channel Access of a server that is no IOC. */
+static void testCaClient(void)
+{
+    const ebpfMonWireEvent update = { .kind = ebpfMonWireValue, .circuit = 5, .ioid = 2, .sid = 1, .name = "A",
+                                      .isUpdate = 1, .seq = 100, .end = 140 };
+
+    isCa = 1;
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireOpened, .circuit = 5 });
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireChannel, .circuit = 5, .sid = 1, .name = "A" });
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireSubscribe, .circuit = 5, .sid = 1, .ioid = 2, .name = "A" });
+    add(update);
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireValue, .circuit = 5, .sid = 1, .name = "A" });
+    testOk(find(5, 2).updates == 1 && find(5, 2).bytes == 40, "the updates of a subscription of CA are counted");
+    testOk(!ebpfMonPvaClientsHasBehind(clients, "A"), "the process of its server is not known: nobody is behind it");
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireFlow, .circuit = 5, .ioid = 2, .flow = ebpfMonWireFlowEnded });
+    testOk(!find(5, 2).name[0], "it is cancelled");
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireSubscribe, .circuit = 5, .sid = 1, .ioid = 3, .name = "A" });
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireChannelGone, .circuit = 5, .sid = 1 });
+    testOk(!find(5, 3).name[0], "its channel takes it with it");
+    isCa = 0;
+}
+
 MAIN(testPvaClients)
 {
-    testPlan(13);
+    testPlan(17);
     clients = ebpfMonPvaClientsNew(NULL);
     testWindow();
     testUnknown();
     testEnds();
+    testCaClient();
     ebpfMonPvaClientsFree(clients);
     return testDone();
 }

@@ -107,7 +107,7 @@ static void addPacket(ebpfMonWireKind kind, ebpfMonWireProtocol protocol, const 
     ev.name = name;
     ev.user = "otto";
     ev.host = "shop";
-    ebpfMonUseSourcesAddPacket(notes, table, clients, &ev, 0, "gateway");
+    ebpfMonUseSourcesAddPacket(notes, table, clients, NULL, &ev, 0, "gateway");
 }
 
 static void testPackets(void)
@@ -126,7 +126,7 @@ static void testPackets(void)
     addPacket(ebpfMonWireRead, ebpfMonWireCa, "", 1);
     addPacket(ebpfMonWireRead, ebpfMonWirePva, "", 1);
     testOk(isNothingNoted(), "without its name, a channel that no server lists is not noted");
-    ebpfMonUseSourcesAddLook(notes, table);
+    ebpfMonUseSourcesAddLook(notes, table, NULL);
     testOk(isNothingNoted(), "nor is anything of a look that found no IOC");
 }
 

@@ -66,8 +66,9 @@ static inline void logf_(eventLog *log, const char *format, ...)
 
 static inline void logEvent(void *arg, const ebpfMonWireEvent *e)
 {
-    static const char *const kinds[] = { "opened", "closed", "foreign", "user", "channel", "gone", "put", "reply",
-        "value", "read", "subscribe", "gap", "given up", "crowded", "search", "found", "beacon" };
+    static const char *const kinds[] = { "opened", "closed", "unread", "foreign", "user", "channel", "still", "gone",
+        "put", "reply", "value", "read", "subscribe", "gap", "given up", "crowded", "search", "found", "beacon",
+        "tls failed", "update", "flow" };
     eventLog *log = arg;
     uint32_t sum = 0, base = e->seq || e->end ? log->base[e->fromServer] : 0;
 
