@@ -159,7 +159,7 @@ static void readSetting(const char *path, char *text, size_t size)
     text[strcspn(text, "\n")] = 0;
 }
 
-/* Up to Linux 6.11, handler_chain (kernel/events/uprobes.c) waits for the lock under which a probe is set or removed. */
+/* Up to Linux 6.11 handler_chain (kernel/events/uprobes.c) waits for the lock under which a probe is set or removed. */
 static void checkWaiting(FILE *out, const char *release)
 {
     unsigned major, minor;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Preloaded into softIoc: a SCHED_FIFO thread that does one thing each time when it is told, and says how long that took.
- * For hold.py: both sides share the file HOLD_FILE, struct order.
- * For tests/kernels/hold.sh: with HOLD_TIMES, it does each thing so many times when the file /tmp/goN is there, and writes
- * quantiles to the file /tmp/doneN, N from 0 on: a line for each thing, in ns.
+ * Preloaded into softIoc: a SCHED_FIFO thread that does one thing each time when it is told, and says how long that
+ * took. For hold.py: both sides share the file HOLD_FILE, struct order. For tests/kernels/hold.sh: with HOLD_TIMES, it
+ * does each thing so many times when the file /tmp/goN is there, and writes quantiles to the file /tmp/doneN, N from 0
+ * on: a line for each thing, in ns.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

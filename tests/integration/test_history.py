@@ -615,7 +615,7 @@ def test_disk_full(new_monitor, new_ioc, tmp_path):
         with sqlite3.connect(file) as base:
             kept, = base.execute("SELECT count(*) FROM rows WHERE kind = 'put' AND pv LIKE '%:SET3'").fetchone()
             lost, = base.execute("SELECT sum(n) FROM rows WHERE kind = 'lost'").fetchone()
-        assert kept and abs(kept + lost - sent) <= 3, (kept, lost, sent)  # the row of the lost ones may be lost, too
+        assert kept and 0 <= kept + lost - sent <= 10, (kept, lost, sent)  # rows of other kinds may be lost, too
         assert is_whole(file)
         monitor.process.send("exit")
         monitor.process.wait(20)
