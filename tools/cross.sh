@@ -115,7 +115,12 @@ compile() { # FOLDER [PROGRAM]: with PROGRAM only this test program is built
           ${1:+"TESTPROD=$1" TESTPROD_IOC_Linux=} install) >>"$log" 2>&1 </dev/null || {
         tail -n 25 "$log" >&2; die "ebpfMon does not build for $target: see $log"; }
 }
-for d in configure ebpfMonSup ebpfMonApp/src; do compile $d; done
+for d in configure ebpfMonSup ebpfMonModules/shared; do compile $d; done
+for d in "$tree"/ebpfMonModules/*/Makefile; do
+    d=${d%/Makefile} d=ebpfMonModules/${d##*/}
+    [ $d = ebpfMonModules/shared ] || compile $d
+done
+compile ebpfMonApp/src
 compile tests/ioc latencyIoc
 say "ebpfMon for $target is in $tree"
 echo "$tree"
