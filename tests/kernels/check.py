@@ -125,7 +125,7 @@ def full(c):
         c.has("a hang", "IOC_EVENT_LAST", r"K:SLEEP\S* hangs since \d+ s: sleeping in clock_nanosleep")
     for level in ("chains", "counts"):
         c.same(f"level {level}", level, f"{level} after")
-    c.has("level puts", "AUTO_PUT_LAST", r"K:SET:D .* by root@kernels caput\[\d+\] \(link K:SET:C\.OUT, put by root@kernels")
+    c.has("level puts", "AUTO_PUT_LAST", r"K:SET:D .* by root@kernels caput\[\d+\] \(link K:SET:C\.OUT, chain of K:SET, put by root@kernels")
     off, still = table(c.said, "counted counts after"), table(c.said, "counted again")
     moved = own(c.said, "counters again").get("K:CNT", 0) - own(c.said, "counters counts after").get("K:CNT", 0)
     c.add("level off: nothing is counted", moved > 0 and off.get("K:CNT") == still.get("K:CNT"),
