@@ -228,7 +228,8 @@ typedef struct {
     uint64_t (*countLost)(void *arg);                     /* the events that were lost so far; NULL: nobody counts */
     void      *arg;
     uint64_t   lost, lookedAt;                            /* at the last look: how many; monotonic ns */
-    uint64_t   from, to;                                  /* between these two times the last events were lost */
+    uint64_t   from, to;                                  /* between these two times events were lost */
+    uint64_t   read;                                      /* the latest end of a trace that was judged */
 } ebpfMonTraceGaps;
 
 #define MESSAGE_NS EBPFMON_SECOND_NS /* from a link write to its message, unless the link is not connected */
@@ -275,7 +276,8 @@ static int lookTraceGaps(ebpfMonTraceGaps *gaps)
     int isNew = lost != gaps->lost;
 
     if (isNew) {
-        gaps->from = gaps->lookedAt;
+        if (gaps->read >= gaps->to) /* else events that are older than that are still in the ring */
+            gaps->from = gaps->lookedAt;
         gaps->to = now;
     }
     gaps->lost = lost;
@@ -309,9 +311,11 @@ static int lacksCause(const ebpfMonTrace *trace)
 }
 
 /* Marks the trace, which is finished now, if it may lack something. */
-static void judgeTraceGaps(const ebpfMonTraceGaps *gaps, ebpfMonTrace *trace)
+static void judgeTraceGaps(ebpfMonTraceGaps *gaps, ebpfMonTrace *trace)
 {
     judgeSent(gaps, trace);
+    if (gaps->read < trace->end)
+        gaps->read = trace->end;
     trace->lacksCause = lacksCause(trace);
     trace->isIncomplete |= trace->lacksCause || trace->lacksCpSource ||
                            (trace->first->chain.begin <= gaps->to && trace->end >= gaps->from);

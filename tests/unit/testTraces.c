@@ -5,6 +5,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "tracesTest.h"
 #include "trace/traces.h"
 
@@ -206,6 +207,26 @@ static void slowCauses(void)
            "the event of a chain has some time to come after it has ended");
     tick(30052 * MS + CAUSE_NS);
     testOk(heard.count == 5 && !heard.isIncomplete, "… but no longer: that chain was not kept");
+}
+
+/* The monitor stood still, and events were lost before and while it reads what is in the ring. */
+static void lostTwice(void)
+{
+    uint64_t before;
+
+    setUp(20);
+    addChain(chainOf(1, ebpfMonClockMonotonic() - 100 * MS, 0, UINT32_MAX), 1);
+    testOk(heard.count == 1 && !heard.isIncomplete, "nothing was lost yet");
+    before = ebpfMonClockMonotonic();
+    eventsLost++;
+    addChain(chainOf(1, before - 50 * MS, 0, UINT32_MAX), 1);
+    eventsLost++;
+    addChain(chainOf(1, before - 2 * MS, 0, UINT32_MAX), 1);
+    addChain(chainOf(1, before - MS, 0, UINT32_MAX), 1);
+    testOk(heard.count == 4 && heard.isIncomplete, "what is older than the last look may lack what was lost before it");
+    addChain(chainOf(1, ebpfMonClockMonotonic() + MS, 0, UINT32_MAX), 1);
+    testOk(heard.count == 5 && !heard.isIncomplete, "what is newer than the last loss is complete");
+    eventsLost = 0;
 }
 
 /* The monitor has read the IOC's records again: an old index is now another record, or none. */
@@ -413,6 +434,7 @@ static void runTraces(void)
     putsOf();
     putsOfCauses();
     slowCauses();
+    lostTwice();
     readAnew();
     aliases();
     bounds();
@@ -482,7 +504,7 @@ static void runFinishedTraces(void)
 
 MAIN(testTraces)
 {
-    testPlan(50 + 7);
+    testPlan(53 + 7);
     runTraces();
     runFinishedTraces();
     return testDone();

@@ -82,11 +82,19 @@ static inline void holds(uint32_t tid, uint64_t begin)
     thread.held[0].begin = begin;
 }
 
+static uint64_t eventsLost;
+
+static inline uint64_t countLost(void *arg)
+{
+    return eventsLost;
+}
+
 /* Begins with "count" records and nothing else. */
 static inline void setUp(uint32_t count)
 {
     ebpfMonTracesUses uses = { .targets = targets, .threadPuts = threadPuts, .linkMessages = messages,
-                               .exportsSpans = isExporting, .eachThread = eachThread };
+                               .exportsSpans = isExporting, .eachThread = eachThread,
+                               .countLost = countLost };
 
     ebpfMonTracesFree(traces);
     traces = ebpfMonTracesNew(&uses, onTrace, &heard);
