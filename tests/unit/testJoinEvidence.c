@@ -79,6 +79,7 @@ static void testGap(void)
 static void testNamelessBehindGap(void)
 {
     struct ebpfMonPeer a = makeCircuit(93);
+    uint64_t id;
 
     stretch = 1;
     addWrite(a, 100, "X");
@@ -89,6 +90,10 @@ static void testNamelessBehindGap(void)
     testOk(countUnmatchedAfter(10 * SECOND) == 1, "a put to an unknown channel that the IOC did not make is not shown");
     addWrite(a, 196, "");
     testOk(match(a, 196, "X", 0) == ebpfMonPutJoinFound, "… if it did, it is");
+    id = addMessage(a, 220, 244, "", ebpfMonWireCa, 1, IOC);
+    addReply(a, id, 1);
+    testOk1(match(a, 268, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
+    testOk(countUnmatchedAfter(10 * SECOND) == 0, "nor if it has the number of a put that was answered");
     stretch = 0;
 }
 
@@ -347,7 +352,7 @@ MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(87);
+    testPlan(89);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();
