@@ -133,8 +133,8 @@ static int isUnmatched(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLo
 }
 
 /* Bytes behind a gap may look like a message. A put seen in the IOC shows whether it is one. That does not do for a put
- * whose channel is not known: somebody may have sent a packet of his own with the numbers of this circuit; also with the
- * number of a put that was answered. */
+ * whose channel is not known: somebody may have sent a packet of his own with the numbers of this circuit, and of a put
+ * that was answered. */
 static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 {
     return !p->inside || !p->stretch || (p->replied && (p->channel[0] || !p->ok)) ||
