@@ -113,7 +113,8 @@ def build(clang):
 
 
 # The libraries that embed BPF objects, of which an other clang makes its own.
-PARTS = (("ebpfMonSup", "libebpfMon.so"), ("ebpfMonModules/query", "libebpfMonQuery.so"))
+PARTS = (("ebpfMonSup", "libebpfMon.so"), ("ebpfMonModules/query", "libebpfMonQuery.so"),
+         ("ebpfMonModules/device", "libebpfMonDevice.so"))
 
 
 def _make(clang, folder, part, library):
