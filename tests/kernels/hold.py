@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks how long our programs hold a real-time thread of an IOC in the emulated machine (hold.sh). Its clock counts
-instructions, one each ns. A machine that is not emulated executes one to ten in a ns, but waits now and then for its
-memory: so a ns here is about as long as a ns there, or longer."""
+instructions, one each ns. A machine that is not emulated executes more in a ns, but waits now and then for its memory: how
+long that is at the 99.99 % point, this does not tell."""
 import re
 
 from tests.bench.hold import WHAT, database
