@@ -21,11 +21,13 @@ unset PYTHONDONTWRITEBYTECODE
 # A test that waits for a scan or for a delay can fail because the other tests leave it no CPU. So if only a few tests
 # fail, they run once more, alone, and this result counts. A test may need what those before it in its module did: if it
 # fails again, and the tests of its module share IOCs and a monitor, the whole module runs. This should not be needed: a
-# test should not depend on the load.
+# test should not depend on the load. If the clock of this host was set meanwhile, all that failed run once more.
 again=10 # if more tests fail, load is not the reason
 cd "$top"
 cache=$(mktemp -d)
-trap 'rm -rf "$cache"' EXIT
+"$python" -m tests.harness.hostClock >"$cache/clock" &
+clock=$!
+trap 'kill $clock || :; rm -rf "$cache"' EXIT
 run() { "$python" -m pytest -q -o cache_dir="$cache" "$@" </dev/null; }
 
 lastFailed=$cache/v/cache/lastfailed
@@ -40,7 +42,12 @@ if [ -z "$failed" ]; then
     exit 0
 fi
 count=$(printf '%s\n' "$failed" | wc -l)
-[ "$count" -le $again ] || exit $status
+if [ -s "$cache/clock" ]; then
+    echo "check: somebody set the clock of this host, so the monitors marked their counts:" >&2
+    cat "$cache/clock" >&2
+elif [ "$count" -gt $again ]; then
+    exit $status
+fi
 echo "check: $count failed beside other tests. They run once more, alone:" >&2
 printf '%s\n' "$failed" >&2
 IFS='
