@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Modules (ebpfMonModule.h): a monitor with a module of a site, and without those of ebpfMon."""
+"""Modules (ebpfMonModule.h): a monitor with a module of a site, and without those of ebpfMon; the PVs of all modules in another IOC."""
 import re
 
 import pytest
@@ -9,6 +9,20 @@ from tests.harness.monitor import Monitor
 from tests.harness.wait import until
 
 FOLDER = paths.TESTS / "module"
+
+
+class IocWithMonitor(Monitor):
+    """An IOC of a site that is linked with ebpfMon."""
+
+    def script(self):
+        path = self.tmp / "st.cmd"
+        path.write_text(f'''epicsEnvSet EBPFMON "{paths.TOP}"
+dbLoadDatabase "$(EBPFMON)/dbd/ebpfMon.dbd"
+ebpfMon_registerRecordDeviceDriver pdbbase
+iocshLoad "$(EBPFMON)/iocsh/ebpfMon.iocsh", "P={self.prefix}"
+iocInit
+''')
+        return path
 
 
 class ExampleMonitor(Monitor):
@@ -51,3 +65,15 @@ def test_module_of_a_site(monitor, new_ioc):
     assert not [line for line in monitor.command("help") if re.search("ebpfMon(Device|Otlp|Query|Unused)", line)]
     ioc.stop()
     until(lambda: f"IOC {ioc.name} " in monitor.text("EXAMPLE_EVENT") and "ended" in monitor.text("EXAMPLE_EVENT"), 30, "the end")
+
+
+def test_in_an_ioc_of_a_site(tmp_path):
+    """iocsh/ebpfMon.iocsh loads the PVs of all modules, as the start-up scripts do. ibek's definition calls it."""
+    for script in "iocsh/ebpfMon.iocsh", "iocBoot/iocEbpfMon/st.cmd", "service/st.cmd":
+        assert re.findall(r"(?m)^dbLoadRecords .*/(\w+.db)", (paths.TOP / script).read_text()) == ["ebpfMon.db", *paths.MODULE_DBS], script
+    assert "/iocsh/ebpfMon.iocsh" in (paths.TOP / "service" / "container" / "ebpfMon.ibek.support.yaml").read_text()
+    monitor = IocWithMonitor(tmp_path).start()
+    try:
+        assert monitor.get("QUEUE_FULL_CNT") == 0 and monitor.get("HISTORY_STATE") is not None
+    finally:
+        monitor.discard()
