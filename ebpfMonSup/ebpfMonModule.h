@@ -141,6 +141,8 @@ typedef struct ebpfMonPv {
     int           gaps;   /* nonzero: a number that is not known of every row; NaN or less than 0 says that it is not */
     size_t        severity; /* 1 + offset in the row of an int, the least alarm severity of the PV; 0: there is none */
     size_t        cause;  /* 1 + offset in the row of a text, the cause of an alarm (AMSG); 0: there is none */
+    int           ofRecord; /* nonzero: of a watched record ("@NAME record"), whose number is the index of "row" */
+    size_t        ofIoc;  /* 1 + offset in the row of a text, the IOC of the row: "@NAME ioc" shows it; 0: none */
     int           light;  /* of ebpfMonCellUnsigned: above 0, HOST_STATUS is 1 a warning, 2 trouble; 0: neither */
 } ebpfMonPv;
 
@@ -198,6 +200,10 @@ int ebpfMonModuleAdd(ebpfMonModule *module);
 /* The lock of all published values. Hold it while rows change, and wait for nothing. Any thread. */
 void ebpfMonModuleLock(void);
 void ebpfMonModuleUnlock(void);
+
+/* The name of the watched record with this number, perhaps an alias; it stays. NULL: there are not so many. Any thread,
+ * without the lock. */
+const char *ebpfMonModuleGetWatched(unsigned index);
 
 /* The values of this module changed now: its PVs process. Any thread, without the lock. */
 void ebpfMonModuleShow(const ebpfMonModule *module);

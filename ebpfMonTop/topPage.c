@@ -13,6 +13,7 @@
 
 typedef struct {
     const char *title, *name;
+    int isWrapped;       /* on a screen a long line becomes several */
 } topTextSpec;
 
 static const topTableSpec topTableSpecs[topTables] = {
@@ -105,6 +106,8 @@ static const topTextSpec topTextSpecs[topTextCount] = {
     [topStacks] = {"THREADS THAT HANG", "HANG_STACKS"},
     [topKept] = {"KEPT CHAINS, newest first", "CHAIN_LOG"},
     [topFound] = {"HISTORY, newest first", "HISTORY_TEXT"},
+    [topQuestion] = {"WHY IS THIS PV NOT WHAT I SEE?", "WHY_PV.VAL$"},
+    [topWhy] = {"", "WHY_TEXT", 1},
 };
 
 #define NO_TABLE {TOP_NONE}
@@ -127,6 +130,8 @@ const topViewSpec topViewSpecs[] = {
     {"kept", 'k', "kept chains, as text", NO_TABLE, {topKept, TOP_NONE}, 0},
     {"subscriptions", 'w', "what IOCs send, and which clients do not take it", {topSubscriptions, TOP_NONE}, NO_TEXT,
      0},
+    [topViewWhy] = {"why", 'x', "why is a PV not what I see? Type its name, and perhaps a client", NO_TABLE,
+                    {topQuestion, topWhy, TOP_NONE}, 0},
     {"events", 'e', "starts, ends and hangs of IOCs; threads that hang", NO_TABLE, {topEvents, topStacks, TOP_NONE}, 0},
     {"history", 'y', "what HISTORY_FROM, _TO, _PV and _USER ask for (write them with caput)", NO_TABLE,
      {topFound, TOP_NONE}, 0},
@@ -452,23 +457,45 @@ static unsigned countHistogram(const topData *data)
     return 2 + (topTableIsValid(&data->histogram) ? findUsed(&data->histogram, &first) : 0);
 }
 
-/* Leaves out the first *skip lines, and takes them from *skip. */
-static void addText(const char *title, const topPv *pv, unsigned *skip, topSheet *sheet)
+/* The bytes of this line that stand in one line of the screen: whole words, if there are any. */
+static size_t cutLine(const topTextSpec *spec, const topLook *look, const char *line)
 {
-    const char *line = pv->text;
+    size_t length = strcspn(line, "\n"), fit, word;
+    int columns = look->columns - 8; /* the most blanks before it */
 
-    topSheetAdd(sheet, topTitle, "%s", title);
-    if (!topPvIsValid(pv))
-        topSheetAdd(sheet, topInvalid, "   the monitor has no values");
-    topSheetEndLine(sheet);
-    for (; *line; line += strcspn(line, "\n"), line += *line == '\n') {
-        if (*skip) {
-            --*skip;
-            continue;
-        }
-        topSheetAdd(sheet, topPlain, "  %.*s", (int)strcspn(line, "\n"), line);
+    if (!spec->isWrapped || look->columns < 20 || (fit = topTextFit(line, length, columns)) == length)
+        return length;
+    for (word = fit; word && line[word] != ' '; word--)
+        ;
+    return word > 2 ? word : fit;
+}
+
+/* Adds its lines without the first *skip ones, and takes those from *skip. Returns the number of all, with the title.
+ * "sheet" NULL: only counts. */
+static unsigned addText(const topTextSpec *spec, const topLook *look, const topPv *pv, unsigned *skip, topSheet *sheet)
+{
+    unsigned count = 1;
+    size_t n;
+    int isRest = 0;
+
+    if (sheet) {
+        topSheetAdd(sheet, topTitle, "%s", spec->title);
+        if (!topPvIsValid(pv))
+            topSheetAdd(sheet, topInvalid, "   the monitor has no values");
         topSheetEndLine(sheet);
     }
+    for (const char *line = pv->text; *line; line += n, line += *line == '\n' || *line == ' ') {
+        n = cutLine(spec, look, line);
+        count++;
+        if (sheet && *skip) {
+            --*skip;
+        } else if (sheet) {
+            topSheetAdd(sheet, topPlain, "%s%.*s", isRest ? "        " : "  ", (int)n, line);
+            topSheetEndLine(sheet);
+        }
+        isRest = line[n] && line[n] != '\n';
+    }
+    return count;
 }
 
 /* Keeps the page full: not more of "count" lines may be above the screen than have no room below. */
@@ -480,28 +507,15 @@ static void limitScroll(topLook *look, unsigned count, unsigned room)
         look->scroll = most;
 }
 
-/* The lines of all texts, with their titles. */
-static unsigned countTexts(const topData *data, const topViewSpec *view)
-{
-    unsigned count = 0;
-
-    for (unsigned i = 0; i < TEXTS_MAX && view->text[i] != TOP_NONE; i++) {
-        count++;
-        for (const char *line = data->text[view->text[i]]->text; *line; line += *line == '\n') {
-            line += strcspn(line, "\n");
-            count++;
-        }
-    }
-    return count;
-}
-
-static void addTexts(const topData *data, const topLook *look, topSheet *sheet)
+/* As addText, of all texts of the view. */
+static unsigned addTexts(const topData *data, const topLook *look, topSheet *sheet)
 {
     const topViewSpec *view = &topViewSpecs[look->view];
-    unsigned skip = look->scroll;
+    unsigned skip = look->scroll, count = 0;
 
     for (unsigned i = 0; i < TEXTS_MAX && view->text[i] != TOP_NONE; i++)
-        addText(topTextSpecs[view->text[i]].title, data->text[view->text[i]], &skip, sheet);
+        count += addText(&topTextSpecs[view->text[i]], look, data->text[view->text[i]], &skip, sheet);
+    return count;
 }
 
 /* --- the page ---------------------------------------------------------------------------------------- */
@@ -549,9 +563,8 @@ static void addHelp(topLook *look, unsigned lines, topSheet *sheet)
         "Enter   shows the record of this row: its counts, chains and puts; Esc: back",
         "< >     sort by the column to the left or right; r: reverse; =: as the monitor",
         "/       only rows that have a text, or match a pattern with * and ?; Esc: all",
-        "blank   stops new values, and lets them come again",
         "h       histogram of this record, for all users (CHAIN_HIST_ROOT); H: of all",
-        "?       closes this help; q: ends"};
+        "blank   stops new values, and lets them come;  ?: closes this help; q: ends"};
     unsigned count = sizeof(keys) / sizeof(keys[0]);
 
     limitScroll(look, 1 + topViews + count, lines);
@@ -587,7 +600,7 @@ void topPageMake(const topData *data, topLook *look, unsigned lines, unsigned ro
         topSheetEndLine(sheet);
     }
     if (topPageHasTexts(look) && look->focus >= tableCount) { /* alone, because the tables may need all lines */
-        limitScroll(look, countTexts(data, view), lines > sheet->lines ? lines - (unsigned)sheet->lines : 0);
+        limitScroll(look, addTexts(data, look, NULL), lines > sheet->lines ? lines - (unsigned)sheet->lines : 0);
         addTexts(data, look, sheet);
         return;
     }

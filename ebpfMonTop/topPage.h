@@ -28,7 +28,7 @@ typedef struct {
 extern const topItemSpec topItemSpecs[];
 
 /* Texts of several lines: indexes of topTextSpecs, and their number. */
-enum { topEvents, topStacks, topKept, topFound, topTextCount };
+enum { topEvents, topStacks, topKept, topFound, topQuestion, topWhy, topTextCount };
 
 #define TOP_VIEW_TABLES 4
 #define TOP_NONE (-1)
@@ -43,7 +43,7 @@ typedef struct {
     int         hasAllItems; /* the whole header, also what is normal */
 } topViewSpec;
 
-enum { topViewOverview, topViewChains = 6 }; /* indexes of topViewSpecs */
+enum { topViewOverview, topViewChains = 6, topViewWhy = 11 }; /* indexes of topViewSpecs */
 
 extern const topViewSpec topViewSpecs[];
 extern const unsigned topViews;

@@ -25,7 +25,9 @@ enum { topKeyUp = 0x1000, topKeyDown, topKeyPageUp, topKeyPageDown, topKeyHome, 
 typedef struct {
     topLook *look;
     topData *data;
-    int      isTyping;   /* the user types the text of a filter */
+    char    *typing;     /* the user types this text: the filter, or "question"; NULL: none … */
+    size_t   room;       /* … of so many bytes */
+    char     question[200]; /* for WHY_PV */
     char     message[120]; /* for the last line of the screen; empty: none */
     int      isEnding;   /* the user wants to end */
 } topKeys;
@@ -154,23 +156,51 @@ static void chooseHistogram(topKeys *keys, int ofAll)
                       "you may not write %sCHAIN_HIST_ROOT, so the histogram does not change", keys->data->pvs.prefix);
 }
 
-static void typeFilter(topKeys *keys, int key)
+static void beginTyping(topKeys *keys, char *text, size_t room)
 {
-    topLook *look = keys->look;
-    size_t length = strlen(look->filter);
+    keys->typing = text;
+    keys->room = room;
+}
 
-    if (key == topKeyEnter)
-        keys->isTyping = 0;
-    else if (key == topKeyEscape) {
-        keys->isTyping = 0;
-        look->filter[0] = 0;
+/* The question begins with the record of the row or page. */
+static void beginQuestion(topKeys *keys)
+{
+    char name[sizeof(keys->look->record)];
+
+    strcpy(name, keys->look->record);
+    if (!name[0])
+        getRecord(keys, name, sizeof(name));
+    keys->message[0] = 0; /* there need not be one */
+    epicsSnprintf(keys->question, sizeof(keys->question), "%s", topTableIsCut(name) ? "" : name);
+    setView(keys, topViewWhy);
+    beginTyping(keys, keys->question, sizeof(keys->question));
+}
+
+static void askWhy(topKeys *keys)
+{
+    if (keys->question[0] && topPvPutText(keys->data->text[topQuestion], keys->question))
+        epicsSnprintf(keys->message, sizeof(keys->message), "you may not write %sWHY_PV: see ebpfMonOperators",
+                      keys->data->pvs.prefix);
+}
+
+static void typeText(topKeys *keys, int key)
+{
+    char *text = keys->typing;
+    size_t length = strlen(text);
+
+    if (key == topKeyEnter || key == topKeyEscape) {
+        keys->typing = NULL;
+        if (key == topKeyEscape)
+            text[0] = 0;
+        else if (text == keys->question)
+            askWhy(keys);
     } else if (key == topKeyErase && length)
-        look->filter[length - 1] = 0;
-    else if (key < 0x100 && isprint(key) && length + 1 < sizeof(look->filter)) {
-        look->filter[length] = (char)key;
-        look->filter[length + 1] = 0;
+        text[length - 1] = 0;
+    else if (key < 0x100 && isprint(key) && length + 1 < keys->room) {
+        text[length] = (char)key;
+        text[length + 1] = 0;
     }
-    look->cursor = 0;
+    keys->look->cursor = 0;
 }
 
 static int moveCursor(topKeys *keys, int key, unsigned page)
@@ -205,7 +235,8 @@ static int runKey(topKeys *keys, int key)
         if ((table = getTable(keys)) != NULL)
             table->isReversed = !table->isReversed;
         return 1;
-    case '/': keys->isTyping = 1; return 1;
+    case '/': beginTyping(keys, keys->look->filter, sizeof(keys->look->filter)); return 1;
+    case 'x': beginQuestion(keys); return 1;
     case 'h': chooseHistogram(keys, 0); return 1;
     case 'H': chooseHistogram(keys, 1); return 1;
     case '?':
@@ -224,8 +255,8 @@ static int runKey(topKeys *keys, int key)
 static void topKeysDo(topKeys *keys, int key, unsigned page)
 {
     keys->message[0] = 0;
-    if (keys->isTyping) {
-        typeFilter(keys, key);
+    if (keys->typing) {
+        typeText(keys, key);
         return;
     }
     if (moveCursor(keys, key, page) || runKey(keys, key))
@@ -354,10 +385,11 @@ static void drawFooter(const screen *s)
 
     if (s->keys.message[0])
         snprintf(line, sizeof(line), "%s", s->keys.message);
-    else if (s->keys.isTyping)
-        snprintf(line, sizeof(line), "filter: %s_", s->look->filter);
+    else if (s->keys.typing)
+        snprintf(line, sizeof(line), "%s: %s_", s->keys.typing == s->keys.question ? "why, PV [client]" : "filter",
+                 s->keys.typing);
     else
-        snprintf(line, sizeof(line), "%s%s%s? help  q quit  views: o s p a i b c n u k w l  Enter one record  "
+        snprintf(line, sizeof(line), "%s%s%s? help  q quit  views: o s p a i b c n u k w x l  Enter one record  "
                  "/ filter  blank pause", s->look->filter[0] ? "filter: " : "", s->look->filter,
                  s->look->filter[0] ? "  " : "");
     move(LINES - 1, 0);

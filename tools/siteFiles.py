@@ -100,7 +100,7 @@ def tagged(file):
 
 def tags_of(prefix, records):
     """PV of one monitor → archive tag."""
-    tags = {prefix + name: tag for db in DATABASES for name, tag in tagged(TOP / "db" / db).items()}
+    tags = {prefix + name: tag for db in DATABASES for name, tag in tagged(TOP / "db" / db).items() if "$" not in name}
     for record in records:
         for name, tag in tagged(TOP / "db" / "ebpfMonWatch.db").items():
             tags[prefix + name.replace("$(N=$(REC))", record)] = tag

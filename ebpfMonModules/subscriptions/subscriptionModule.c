@@ -21,6 +21,7 @@
 
 #define VALUE(member) offsetof(ebpfMonSubscriptionValues, member)
 #define ROW(member)   offsetof(ebpfMonSubscriptionRow, member)
+#define SUM(member)   offsetof(ebpfMonFlowSum, member)
 
 /* One per process, because Base calls registrars, commands and device support without a context. */
 static ebpfMonSubscriptions *subs;
@@ -42,6 +43,20 @@ static const void *getWhy(const struct ebpfMonPublished *published, unsigned ind
     const ebpfMonSubscriptionValues *v = ebpfMonSubscriptionsGetValues(subs);
 
     return index < v->whySteps ? &v->why[index] : NULL;
+}
+
+static const void *getOfRecord(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonFlowSum *sum = &ebpfMonSubscriptionsGetValues(subs)->ofRecord[index];
+
+    return sum->isKnown ? sum : NULL;
+}
+
+static const void *getOfIoc(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonSubscriptionValues *v = ebpfMonSubscriptionsGetValues(subs);
+
+    return index < v->ofIocs ? &v->ofIoc[index] : NULL;
 }
 
 /* In the order of ebpfMonSubscriptions.substitutions. */
@@ -66,6 +81,16 @@ static ebpfMonPv pvs[] = {
     {"WHY_STEPS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, step)},
     {"WHY_VERDICTS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, verdict)},
     {"WHY_REASONS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, reason)},
+    {"SUBSCRIPTION_CNT", 0, getOfRecord, ebpfMonCellUnsigned, SUM(subscriptions), .ofRecord = 1},
+    {"SUBSCRIPTION_STALLED_CNT", 0, getOfRecord, ebpfMonCellUnsigned, SUM(stalled), .ofRecord = 1},
+    {"SUBSCRIPTION_WAITING_CNT", 0, getOfRecord, ebpfMonCellUnsigned, SUM(waiting), .ofRecord = 1},
+    {"SUBSCRIPTION_SILENCE_MAX", 0, getOfRecord, ebpfMonCellDouble, SUM(silence), .ofRecord = 1},
+    {"SUBSCRIPTION_MERGE_RATE", 0, getOfRecord, ebpfMonCellDouble, SUM(mergedRate), .gaps = 1, .ofRecord = 1},
+    {"IOC_SUBSCRIPTION_CNTS", 0, getOfIoc, ebpfMonCellUnsigned, SUM(subscriptions), .ofIoc = 1 + SUM(ioc)},
+    {"IOC_STALLED_CNTS", 0, getOfIoc, ebpfMonCellUnsigned, SUM(stalled), .ofIoc = 1 + SUM(ioc)},
+    {"IOC_WAITING_CNTS", 0, getOfIoc, ebpfMonCellUnsigned, SUM(waiting), .ofIoc = 1 + SUM(ioc)},
+    {"IOC_SILENCE_MAXS", 0, getOfIoc, ebpfMonCellDouble, SUM(silence), .ofIoc = 1 + SUM(ioc)},
+    {"IOC_MERGE_RATES", 0, getOfIoc, ebpfMonCellDouble, SUM(mergedRate), .gaps = 1, .ofIoc = 1 + SUM(ioc)},
 };
 
 /* --- metrics ----------------------------------------------------------------------------------------------------- */
@@ -74,17 +99,17 @@ static ebpfMonPv pvs[] = {
 
 static void giveSums(const ebpfMonSubscriptionValues *v, ebpfMonModuleTakeMetric take, void *to)
 {
-#define SUM(member) offsetof(ebpfMonSubscriptionSum, member)
+#define KIND(member) offsetof(ebpfMonSubscriptionSum, member)
     static const struct {
         const char *name, *unit, *title;
         size_t offset;
     } gauges[] = {
-        { "count", "{subscription}", "Subscriptions to an IOC or another server", SUM(subscriptions) },
-        { "clients", "{client}", "Its clients", SUM(clients) },
-        { "stalled", "{client}", "Clients that do not take what waits for them", SUM(stalled) },
-        { "waiting", "{update}", "Updates that wait in the IOC", SUM(waiting) },
-        { "merged", "{update}/s", "Updates that clients do not get", SUM(mergedRate) },
-        { "unsent", "B", "Bytes that are not sent yet", SUM(unsent) },
+        { "count", "{subscription}", "Subscriptions to an IOC or another server", KIND(subscriptions) },
+        { "clients", "{client}", "Its clients", KIND(clients) },
+        { "stalled", "{client}", "Clients that do not take what waits for them", KIND(stalled) },
+        { "waiting", "{update}", "Updates that wait in the IOC", KIND(waiting) },
+        { "merged", "{update}/s", "Updates that clients do not get", KIND(mergedRate) },
+        { "unsent", "B", "Bytes that are not sent yet", KIND(unsent) },
     };
     ebpfMonModuleMetricRow row[NELEMENTS(v->sum)];
 

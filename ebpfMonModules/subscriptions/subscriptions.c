@@ -17,6 +17,7 @@
 #include "shared/functionSite.h"
 #include "subscriptions/feedback.h"
 #include "subscriptions/flowIoc.h"
+#include "subscriptions/flowSums.h"
 #include "subscriptions/subscriptions.h"
 #include "subscriptions/whyRecord.h"
 
@@ -26,7 +27,7 @@
 #define COST_NS     (10 * EBPFMON_SECOND_NS) /* the cost is a mean over this time */
 #define TOLD_NS     (5 * EBPFMON_SECOND_NS)  /* a client that is stalled for so long is an event */
 #define TOLD_MAX    5    /* such lines of one look */
-#define IOCS_MAX    256
+#define IOCS_MAX    EBPFMON_SUBSCRIPTION_IOCS
 #define OTHERS      "others"
 #define LOOK_SECONDS 1.0 /* each of LOOK_TRIES waits so long, with a sign of progress in between */
 #define LOOK_TRIES  5
@@ -76,6 +77,7 @@ struct ebpfMonSubscriptions {
     double   period;
     rowPlace place[EBPFMON_SUBSCRIPTION_ROWS];
     unsigned places;
+    ebpfMonFlowSums sums;
     ebpfMonSubscriptionValues values;
     ebpfMonSubscriptionValues shown; /* under the lock of the published values */
 };
@@ -363,6 +365,17 @@ static void sumClient(ebpfMonSubscriptions *d, const char *server, ebpfMonFlowCl
              c->name, server);
 }
 
+/* A subscription to this record: adds it to the sums of the record, if it is watched, and of the IOC. */
+static void addPart(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc, long record, const ebpfMonFlowSumPart *part)
+{
+    ebpfMonFlowSumPart known = *part;
+
+    ebpfMonFlowSumsAdd(&d->sums, ioc, record, part);
+    if (isnan(known.mergedRate))
+        known.mergedRate = 0; /* of an IOC it is what is known */
+    ebpfMonFlowSumAdd(&d->values.ofIoc[ioc - d->ioc], &known);
+}
+
 /* Subscriptions of QSRV; those whose monitors packets have shown have rows of their own. */
 static void sumOthers(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc)
 {
@@ -371,8 +384,9 @@ static void sumOthers(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc)
 
     for (size_t i = 0; lists && i < lists->subs; i++) {
         const ebpfMonEventSubscription *s = &lists->sub[i];
+        const ebpfMonEventOther *other = &lists->other[s->channel];
         ebpfMonFlowOwner owner = ebpfMonFlowIocGetOwner(ioc, s);
-        uint32_t monitors = lists->other[s->channel].monitors;
+        uint32_t monitors = other->monitors;
         double badness = 1e3 * ioc->others.mergedRate[i] + s->waiting;
 
         if (s->isGone || (owner != ebpfMonFlowQsrv1 && owner != ebpfMonFlowQsrv2) || !(s->mask & (DBE_VALUE | DBE_LOG)))
@@ -382,6 +396,9 @@ static void sumOthers(ebpfMonSubscriptions *d, const ebpfMonFlowIoc *ioc)
         sum->mergedRate += ioc->others.mergedRate[i];
         sum->waiting += s->waiting;
         sum->subscriptions += !monitors;
+        if (!monitors)
+            addPart(d, ioc, other->record, &(ebpfMonFlowSumPart){
+                .waiting = s->waiting, .mergedRate = s->isCopied ? ioc->others.mergedRate[i] : NAN });
         if (!monitors || (owner == ebpfMonFlowQsrv2 && monitors > 1 && (s->waiting || s->merged)))
             placeRow(d, &(rowPlace){ badness, ioc, i, NULL, 1 });
         d->values.subscriptions += !monitors;
@@ -411,8 +428,19 @@ static void sumIoc(ebpfMonSubscriptions *d, ebpfMonFlowIoc *ioc, uint64_t now)
         v->sum[c->sum].waiting += s->waiting;
         v->sum[c->sum].subscriptions++;
         placeRow(d, &(rowPlace){ badness, ioc, i, NULL, 0 });
+        addPart(d, ioc, ioc->channel[s->channel].record, &(ebpfMonFlowSumPart){
+            ebpfMonFlowIsStalled(c), (double)(now - c->since) / 1e9, s->waiting,
+            s->isCopied ? ioc->ca.mergedRate[i] : NAN });
     }
     sumOthers(d, ioc);
+}
+
+static long findRecordOf(const ebpfMonCatalogue *cat, const char *pv)
+{
+    char record[EBPFMON_PVA_NAME];
+
+    snprintf(record, sizeof(record), "%.*s", (int)strcspn(pv, ".{"), pv);
+    return ebpfMonCatalogueFind(cat, record);
 }
 
 static void sumPva(ebpfMonSubscriptions *d, uint64_t now)
@@ -426,13 +454,17 @@ static void sumPva(ebpfMonSubscriptions *d, uint64_t now)
     for (size_t i = 0; i < d->pva.monitors; i++) {
         const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
         ebpfMonEventSubscription sub = { .waiting = 0 };
+        const ebpfMonFlowClient *c = &d->pva.client[m->client].is;
         uint64_t since;
         double rate = 0;
 
         ebpfMonFlowMonitorGetQueue(m, &sub, &rate);
+        if (m->ioc && m->ioc->isRead)
+            addPart(d, m->ioc, m->name[0] ? findRecordOf(m->ioc->cat, m->name) : -1, &(ebpfMonFlowSumPart){
+                ebpfMonFlowIsStalled(c), (double)(now - c->since) / 1e9, sub.waiting, rate + m->overrunRate });
         v->mergedRate += m->overrunRate;
-        v->sum[d->pva.client[m->client].is.sum].mergedRate += m->overrunRate;
-        v->sum[d->pva.client[m->client].is.sum].subscriptions++;
+        v->sum[c->sum].mergedRate += m->overrunRate;
+        v->sum[c->sum].subscriptions++;
         placeRow(d, &(rowPlace){ 1e6 * ebpfMonFlowMonitorGetState(&d->pva, m, now, &since) +
                                  1e3 * (rate + m->overrunRate) + sub.waiting, NULL, 0, m, 0 });
     }
@@ -551,8 +583,14 @@ static void makeValues(ebpfMonSubscriptions *d)
     memset(v->row, 0, sizeof(v->row));
     memset(v->state, 0, sizeof(v->state));
     memset(v->sum, 0, sizeof(v->sum));
+    memset(v->ofRecord, 0, sizeof(v->ofRecord));
+    memset(v->ofIoc, 0, sizeof(v->ofIoc));
     v->sums = v->ill = 0;
     d->places = 0;
+    ebpfMonFlowSumsBegin(&d->sums, v->ofRecord, d->ioc, d->iocs);
+    v->ofIocs = d->iocs;
+    for (unsigned i = 0; i < d->iocs; i++)
+        snprintf(v->ofIoc[i].ioc, sizeof(v->ofIoc[i].ioc), "%s", d->ioc[i].isRead ? d->ioc[i].name : "");
     for (unsigned i = 0; i < d->iocs; i++)
         sumIoc(d, &d->ioc[i], now);
     sumPva(d, now);
@@ -576,14 +614,6 @@ void ebpfMonSubscriptionsAddPut(void *subs, const ebpfMonModulePut *put)
 void ebpfMonSubscriptionsAddFeedback(ebpfMonSubscriptions *d, const char *ioc, const char *pv, char *text, size_t size)
 {
     ebpfMonFeedbackAddText(d->feedback, ioc, pv, text, size);
-}
-
-static long findRecordOf(const ebpfMonCatalogue *cat, const char *pv)
-{
-    char record[EBPFMON_PVA_NAME];
-
-    snprintf(record, sizeof(record), "%.*s", (int)strcspn(pv, ".{"), pv);
-    return ebpfMonCatalogueFind(cat, record);
 }
 
 static int isSubscribed(void *arg, const char *name, const char *pv, const char *peer)
@@ -653,8 +683,6 @@ static void cutBlanks(char *text)
 /* The lines of the steps: their name, verdict and reason stand at columns 2, 15 and 30 (why.c). */
 static void splitSteps(ebpfMonSubscriptionValues *v)
 {
-    memset(v->why, 0, sizeof(v->why));
-    v->whySteps = 0;
     for (const char *line = v->whyText; line && v->whySteps < EBPFMON_WHY_STEPS; line = strchr(line, '\n')) {
         ebpfMonWhyRow *row = &v->why[v->whySteps];
 
@@ -686,6 +714,9 @@ static void answerQuestions(ebpfMonSubscriptions *d)
     if (!question[0])
         return;
     memset(d->values.whyText, 0, sizeof(d->values.whyText));
+    memset(d->values.why, 0, sizeof(d->values.why));
+    d->values.whySteps = 0;
+    ebpfMonModuleShowValues(d->module, &d->shown, &d->values, sizeof(d->values)); /* not the answer to another one */
     d->answer(d, question, d->values.whyText, sizeof(d->values.whyText));
     splitSteps(&d->values);
 }

@@ -12,10 +12,12 @@
 #include "ebpfMonModule.h"
 #include "subscriptions/flowIoc.h"
 #include "subscriptions/flowPva.h"
+#include "subscriptions/flowSums.h"
 #include "usage/usage.h"
 
 #define EBPFMON_SUBSCRIPTIONS_COST 0.005 /* cores */
 #define EBPFMON_SUBSCRIPTION_ROWS 200
+#define EBPFMON_SUBSCRIPTION_IOCS 256
 
 typedef struct {
     char     pv[EBPFMON_NAME_SIZE]; /* as the client wrote it */
@@ -72,6 +74,9 @@ typedef struct {
     unsigned ill;           /* so many of the first rows are not ok */
     unsigned sums;
     ebpfMonSubscriptionSum sum[EBPFMON_SUBSCRIPTION_SUMS + 3];
+    ebpfMonFlowSum ofRecord[EBPFMON_FLOW_SUMS]; /* in the order of the watched records */
+    unsigned ofIocs;
+    ebpfMonFlowSum ofIoc[EBPFMON_SUBSCRIPTION_IOCS]; /* ioc "": it cannot be read now */
     char     whyText[4000];
     unsigned whySteps;
     ebpfMonWhyRow why[EBPFMON_WHY_STEPS]; /* the same as a table */

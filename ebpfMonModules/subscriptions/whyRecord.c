@@ -168,7 +168,7 @@ static double findAge(const ebpfMonWhyPlace *p, const recordState *s, epicsTimeS
 /* A cell of a table of another module, under the lock of the published values. NULL: there is no such module or row. */
 static const void *getCell(const ebpfMonPublished *published, const char *name, unsigned index)
 {
-    const ebpfMonPv *pv = ebpfMonModulesFindPv(name);
+    const ebpfMonPv *pv = ebpfMonModulesFindPv(name, 0);
     const void *row = pv ? pv->row(published, index) : NULL;
 
     return row ? (const char *)row + pv->offset : NULL;

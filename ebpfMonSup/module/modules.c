@@ -37,11 +37,11 @@ int ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light,
     return 0;
 }
 
-const ebpfMonPv *ebpfMonModulesFindPv(const char *name)
+const ebpfMonPv *ebpfMonModulesFindPv(const char *name, int ofRecord)
 {
     for (unsigned i = 0; i < count; i++)
         for (unsigned k = 0; k < module[i]->pvCount; k++)
-            if (strcmp(module[i]->pvs[k].name, name) == 0)
+            if (!module[i]->pvs[k].ofRecord == !ofRecord && strcmp(module[i]->pvs[k].name, name) == 0)
                 return &module[i]->pvs[k];
     return NULL;
 }
@@ -54,7 +54,7 @@ int ebpfMonModuleAdd(ebpfMonModule *m)
         return -1;
     }
     for (unsigned k = 0; k < m->pvCount; k++)
-        if (ebpfMonModulesFindPv(m->pvs[k].name)) {
+        if (ebpfMonModulesFindPv(m->pvs[k].name, m->pvs[k].ofRecord)) {
             errlogSevPrintf(errlogMajor, "ebpfMon: the module %s is left out: another one has the PV %s. Give it "
                             "another name\n", m->name, m->pvs[k].name);
             return -1;
@@ -74,6 +74,15 @@ void ebpfMonModuleLock(void)
 void ebpfMonModuleUnlock(void)
 {
     ebpfMonPublishedUnlock();
+}
+
+const char *ebpfMonModuleGetWatched(unsigned index)
+{
+    const ebpfMonWatchValues *watched = &ebpfMonPublishedLock()->watched;
+    const char *name = index < watched->count ? watched->row[index].record : NULL;
+
+    ebpfMonPublishedUnlock();
+    return name;
 }
 
 void ebpfMonModuleShow(const ebpfMonModule *m)

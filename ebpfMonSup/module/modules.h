@@ -39,7 +39,7 @@ int ebpfMonModulesWantTraces(void);
  * The caller holds the lock of the values. */
 int ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light, char *text, size_t size);
 
-/* A PV of a module by its name; NULL: none has it. */
-const ebpfMonPv *ebpfMonModulesFindPv(const char *name);
+/* A PV of a module by its name; "ofRecord" nonzero: one of a watched record. NULL: none has it. */
+const ebpfMonPv *ebpfMonModulesFindPv(const char *name, int ofRecord);
 
 #endif

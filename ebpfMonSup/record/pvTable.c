@@ -320,7 +320,7 @@ const ebpfMonPv *ebpfMonPvFind(const char *name, int watch)
     for (i = 0; i < sizeof(table) / sizeof(table[0]); i++)
         if ((table[i].row == watchRow) == !!watch && strcmp(table[i].name, name) == 0)
             return &table[i];
-    return watch ? NULL : ebpfMonModulesFindPv(name);
+    return ebpfMonModulesFindPv(name, watch);
 }
 
 int ebpfMonPvIsText(const ebpfMonPv *pv)
@@ -330,12 +330,12 @@ int ebpfMonPvIsText(const ebpfMonPv *pv)
 
 int ebpfMonPvIsOfIoc(const ebpfMonPv *pv)
 {
-    return pv->row == iocRow || pv->row == healthRow;
+    return pv->ofIoc || pv->row == iocRow || pv->row == healthRow;
 }
 
 const void *ebpfMonPvIocRow(const ebpfMonPublished *published, const ebpfMonPv *pv, const char *ioc)
 {
-    size_t name = pv->row == iocRow ? IOC(name) : HEALTH(name);
+    size_t name = pv->ofIoc ? pv->ofIoc - 1 : pv->row == iocRow ? IOC(name) : HEALTH(name);
     const void *row;
 
     for (unsigned i = pv->row == iocRow ? published->iocs.gone : 0; (row = pv->row(published, i)) != NULL; i++)
@@ -492,6 +492,8 @@ static int isMeasuredPv(const ebpfMonPv *pv)
 
 int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)
 {
+    if (pv->ofRecord)
+        return !row;
     if (pv->row == watchRow)
         return !row || !((const ebpfMonWatchRow *)row)->found;
     if (pv->row == histRow)

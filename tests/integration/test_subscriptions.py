@@ -31,7 +31,9 @@ def ioc(module_ioc):
 
 @pytest.fixture(scope="module")
 def monitor(module_monitor, ioc):
-    m = module_monitor().start()
+    m = module_monitor(before=[
+        f'dbLoadRecords("{paths.DB / "ebpfMonWatchSubscriptions.db"}", "P=$(EBPFMON_P),REC={ioc.prefix}{r},N={r}")' for r in ("WAVE", "A", "TICK", "GONE")
+    ] + [f'dbLoadRecords("{paths.DB / "ebpfMonIocSubscriptions.db"}", "P=$(EBPFMON_P),IOC={ioc.name},N=IOC")']).start()
     m.wait_ioc(ioc)
     return m
 
@@ -99,6 +101,15 @@ def dbel(ioc, record):
     return found
 
 
+def sums(monitor, what, names):
+    """The PVs of one record, or of the IOC."""
+    return [monitor.get(f"{what}:SUBSCRIPTION_{name}") for name in names.split()]
+
+
+def is_invalid(monitor, name):
+    return monitor.get(name + ".SEVR", as_string=True) == "INVALID"
+
+
 def test_a_client_that_asks_for_a_pause(ioc, monitor):
     """What is merged meanwhile is what the client does not get, and what dbel says. The neighbour gets all."""
     name = ioc.prefix + "A"
@@ -121,6 +132,7 @@ def test_a_client_that_asks_for_a_pause(ioc, monitor):
     until(lambda: monitor.get("HOST_STATUS") == 1 and monitor.text("HOST_STATUS_MSG") == cause, 10, lambda: monitor.text("HOST_STATUS_MSG"))
     assert monitor.get("SUBSCRIPTION_STALLED_CNT.AMSG").startswith(cause[:34])
     assert rows(monitor)[name, "neighbour@test"]["STATES"] == "ok"
+    assert sums(monitor, "A", "CNT STALLED_CNT WAITING_CNT") == [2, 1, waiting] and sums(monitor, "TICK", "CNT STALLED_CNT") == [0, 0]
     for client in ("", paused.address):  # without a client, the worst
         assert why(monitor, name, client)[0].startswith("queue: the client has asked for a pause")
     paused.send(rawca.message(EVENTS_ON))
@@ -130,6 +142,10 @@ def test_a_client_that_asks_for_a_pause(ioc, monitor):
     paused.send(rawca.message(rawca.ECHO))
     assert not [m for m in paused.until(rawca.ECHO) if m.command == EVENT_ADD]  # not one more, and not one less
     paused.close()
+    neighbour.send(rawca.message(EVENTS_OFF) + rawca.message(rawca.ECHO))
+    neighbour.until(rawca.ECHO)
+    until(lambda: [ioc.put("A", value) for value in range(50)] and monitor.get("A:SUBSCRIPTION_MERGE_RATE") > 5, 30, "what is merged")
+    assert monitor.get("IOC:SUBSCRIPTION_MERGE_RATE") > 0
     neighbour.close()
 
 
@@ -165,11 +181,23 @@ def test_a_client_that_does_not_read(ioc, monitor):
 
     assert until(row, 30, lambda: str(rows(monitor)))["WAITING_CNTS"] == 1
     until(events, 30, "the event")
+
+    def table():  # the neighbour does not read now
+        of = [r for r in rows(monitor).values() if r["IOCS"] == ioc.name]
+        return [len(of), sum(r["STATES"].startswith("client does not read") for r in of), sum(r["WAITING_CNTS"] for r in of)]
+
+    until(lambda: sums(monitor, "WAVE", "CNT STALLED_CNT WAITING_CNT") == sums(monitor, "IOC", "CNT STALLED_CNT WAITING_CNT") == table() and
+          table()[1] >= 1, 10, lambda: f'{sums(monitor, "WAVE", "CNT STALLED_CNT WAITING_CNT")} {table()}')
+    assert monitor.get("WAVE:SUBSCRIPTION_SILENCE_MAX") >= 2 <= monitor.get("IOC:SUBSCRIPTION_SILENCE_MAX")
+    assert is_invalid(monitor, "WAVE:SUBSCRIPTION_MERGE_RATE"), "what is merged of an array is not known"
+    assert is_invalid(monitor, "GONE:SUBSCRIPTION_CNT"), "no IOC has it"
+    assert sums(monitor, "TICK", "CNT STALLED_CNT WAITING_CNT MERGE_RATE SILENCE_MAX") == [0, 0, 0, 0, 0], "the neighbour"
     stopped.go_on()
     until(lambda: any("client reads again" in e for e in events()), 30, lambda: str(events()))
     answers(monitor, "nothing stops", name, str(stopped.pid))
     stopped.kill()
     neighbour.close()
+    until(lambda: sums(monitor, "WAVE", "CNT STALLED_CNT SILENCE_MAX") == [0, 0, 0], 30, lambda: str(rows(monitor)))
 
 
 def test_a_client_that_was_stopped_in_a_pause(ioc, monitor):

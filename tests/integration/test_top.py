@@ -385,3 +385,20 @@ def test_comes_back(new_monitor, ioc, terminal):
     screen.type("/\r")
     ioc.put("BO", 11.75)
     screen.wait(lambda t: "11.75" in t, "a put that the new one saw")
+
+
+def test_why(quiet, ioc, terminal):
+    """A question by the key x: it begins with the record of the row, the answer stands below, and long lines are broken."""
+    screen = terminal(lines=40, columns=80)
+    screen.type("p/:BO\r")
+    screen.wait(lambda t: "filter: :BO" in t and ioc.prefix + "BO" in t, "puts to BO")
+    screen.type("x")
+    screen.wait(lambda t: f"why, PV [client]: {ioc.prefix}BO_" in t and "WHY IS THIS PV" in t, "the beginning of the question")
+    screen.type(" nobody\r")
+    screen.wait(lambda t: re.search(rf"NOT WHAT I SEE\?\n  {ioc.prefix}BO nobody\n\n  post: no client \"nobody\" has subscribed to it", t), "the answer")
+    assert re.search(r"^    write +(not known|fine) .*\n        \S", screen.text, re.M), screen.text
+    assert quiet.text("WHY_PV") == ioc.prefix + "BO nobody" and quiet.lines("WHY_TEXT").split()[0] == "post:"
+    assert "post: no client" in run(quiet, "-1", "-v", "why").replace("\n", " ")
+    screen.type("x\x1bp")
+    screen.wait(lambda t: "PUTS" in t, "no question")
+    assert quiet.text("WHY_PV") == ioc.prefix + "BO nobody"

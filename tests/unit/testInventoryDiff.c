@@ -77,7 +77,7 @@ static void testCommands(void)
     testOk1(iocshCmd("ebpfMonInventoryKeep /k.json 60 \"\"") == 0 && iocshCmd("ebpfMonInventoryKeep off") == 0);
     testOk1(iocshCmd("ebpfMonRecSync off 0 SECTOR") == 0);
     eltc(1);
-    pv = ebpfMonModulesFindPv("RECSYNC_MSG");
+    pv = ebpfMonModulesFindPv("RECSYNC_MSG", 0);
     testOk1(pv && strcmp((const char *)pv->row(NULL, 0) + pv->offset, EBPFMON_NO_RECSYNC) == 0);
 }
 
