@@ -217,16 +217,48 @@ static int hasFiles(const ebpfMonTarget *t, ebpfMonLevel level, uint32_t want)
     return left >= reserve + more;
 }
 
-/* Writes the configuration of an IOC for the kernel part. 0, or -1: its table is full. */
-static int setConf(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
+/* A change of the probes of an IOC. */
+typedef struct {
+    const ebpfMonGovernor *g;
+    ebpfMonTarget *t;
+    const ebpfMonFilter *filter;
+    ebpfMonLevel level; /* as the kernel part is told; off: it is told nothing */
+    ebpfMonAttachWay way;
+    int      isFull;    /* its table of IOCs */
+    char     note[EBPFMON_NOTE_SIZE]; /* what attaching had to say */
+} change;
+
+/* Tells the kernel part what is so from now on. */
+static void tellKernel(change *c)
 {
     struct ebpfMonTargetConf conf;
 
-    fillTargetConf(&conf, t, level, filter);
-    ebpfMonTargetsLock(g->targets);
-    t->turn = conf.untimed ? 0 : conf.turn;
-    ebpfMonTargetsUnlock(g->targets);
-    return g->kernel.setTarget((uint32_t)t->pid, &conf);
+    if (c->level == ebpfMonLevelOff)
+        return;
+    fillTargetConf(&conf, c->t, c->level, c->filter);
+    ebpfMonTargetsLock(c->g->targets);
+    c->t->turn = conf.untimed ? 0 : conf.turn;
+    ebpfMonTargetsUnlock(c->g->targets);
+    c->isFull |= c->g->kernel.setTarget((uint32_t)c->t->pid, &conf) != 0;
+}
+
+/* Attaches these probes and removes the others. The kernel part is told before what will not be seen any more, and
+ * afterwards what is seen: the ends of chains whose locks the probes of puts announce, and whom threads of pvxs serve. */
+static uint32_t setProbes(change *c, uint32_t want)
+{
+    ebpfMonTarget *t = c->t;
+    uint32_t on;
+
+    tellKernel(c);
+    on = c->g->kernel.attach(&t->follower.att, want, c->way, c->note, sizeof(c->note));
+    t->follower.isPutLockSeen = ebpfMonAttachIsPutLockSeen(&t->follower.att, on);
+    if (!t->follower.serving && (on & EBPFMON_BIT(ebpfMonProgServe))) {
+        if (++t->follower.servings == 0)
+            t->follower.servings = 1;
+        t->follower.serving = t->follower.servings;
+    }
+    tellKernel(c);
+    return on;
 }
 
 /* Before the probes of puts are attached or go: as soon as the first put comes, the event thread must know that a
@@ -277,16 +309,17 @@ static void watchScheduler(const ebpfMonGovernor *g, int on)
     g->kernel.watchScheduler(on);
 }
 
-/* "note": what attaching had to say. */
-static void setNote(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter,
-                    char note[EBPFMON_NOTE_SIZE])
+static void setNote(change *c)
 {
-    int isRemark = ebpfMonLevelChoiceWriteNote(t, filter, note);
+    int isRemark;
 
-    if (note[0] || ebpfMonLevelChoiceHasPlace(t))
-        ebpfMonTargetSetNote(g->targets, t, note, isRemark);
+    if (c->isFull)
+        snprintf(c->note, sizeof(c->note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
+    isRemark = ebpfMonLevelChoiceWriteNote(c->t, c->filter, c->note);
+    if (c->note[0] || ebpfMonLevelChoiceHasPlace(c->t))
+        ebpfMonTargetSetNote(c->g->targets, c->t, c->note, isRemark);
     else
-        ebpfMonTargetSetNote(g->targets, t, t->note, 0); /* it says why its records found no room */
+        ebpfMonTargetSetNote(c->g->targets, c->t, c->t->note, 0); /* it says why its records found no room */
 }
 
 int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
@@ -317,58 +350,6 @@ static uint32_t findSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLe
     return sweeps;
 }
 
-/* The kernel part gets the new configuration first; the way to count changes afterwards. */
-static void endSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
-{
-    if (!t->follower.sweep.lost)
-        t->follower.sweep.tryAt = 0; /* another level was asked for: the next can watch them at once */
-    t->follower.sweep.number = 0;
-    if (level > ebpfMonLevelOff)
-        setConf(g, t, level, filter);
-    ebpfMonRecordTablesEndSweeps(g->tables, t);
-}
-
-/* Chains of scan lists are timed from now on, as their probe is attached; or not (yet). A chain whose begin was seen
- * may end still. */
-static void setUntimed(const ebpfMonGovernor *g, ebpfMonTarget *t, int untimed, ebpfMonLevel level,
-                       const ebpfMonFilter *filter)
-{
-    t->follower.timing.untimed = untimed;
-    setConf(g, t, level, filter);
-}
-
-/* The probes of puts tell from now on which locks are requested, or do not any more. Called when the probes are
- * attached that see the ends of these chains. */
-static void setPutLocks(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
-{
-    int sees = ebpfMonAttachIsPutLockSeen(&t->follower.att, t->follower.att.on);
-
-    if (t->follower.isPutLockSeen == sees)
-        return;
-    t->follower.isPutLockSeen = sees;
-    setConf(g, t, level, filter);
-}
-
-/* The probe of pvxs goes, or comes: what its threads told before is not true any more, because they go on unseen. */
-static void endServing(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter)
-{
-    if (!t->follower.serving)
-        return;
-    t->follower.serving = 0;
-    setConf(g, t, t->level, filter);
-}
-
-/* From now on threads of pvxs tell whom they serve. */
-static void beginServing(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level, const ebpfMonFilter *filter)
-{
-    if (t->follower.serving || !(t->follower.att.on & EBPFMON_BIT(ebpfMonProgServe)))
-        return;
-    if (++t->follower.servings == 0)
-        t->follower.servings = 1;
-    t->follower.serving = t->follower.servings;
-    setConf(g, t, level, filter);
-}
-
 /* While passes are watched: the probes that see the ends of chains are on, too. Which of them are not needed? */
 static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 {
@@ -379,47 +360,43 @@ static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 
 /* Changes to passes, or back to chains. Both are watched until no processing is left that only one of them would
  * show. */
-static uint32_t attachSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t want, uint32_t sweeps,
-                             ebpfMonLevel level, const ebpfMonFilter *filter, char *note, size_t size)
+static uint32_t attachSweeps(change *c, uint32_t want, uint32_t sweeps)
 {
     const uint32_t chains = want & (EBPFMON_BIT(ebpfMonProgPassCount) | EBPFMON_BIT(ebpfMonProgPassNext));
-    ebpfMonAttachWay way = t->follower.att.way;
+    const ebpfMonGovernor *g = c->g;
+    ebpfMonTarget *t = c->t;
+    ebpfMonTurns *turns = &t->follower.timing.turns;
     uint64_t now = g->kernel.now();
     uint32_t on;
 
     if (sweeps) {
         int isNew = (t->follower.att.on & sweeps) != sweeps;
 
-        on = g->kernel.attach(&t->follower.att, want | sweeps, way, note, size);
-        setPutLocks(g, t, level, filter);
+        on = setProbes(c, want | sweeps);
         if ((on & sweeps) == sweeps) {
             if (isNew) { /* there may have been puts to SCAN since the lists were read, and nobody saw them */
                 t->follower.sweep.isScanPutSeen = 1;
-                setConf(g, t, level, filter);
+                tellKernel(c);
                 ebpfMonRecordTablesRenewSweeps(g->tables, t);
                 t->follower.sweep.since = g->kernel.now(); /* all is as the kernel part has it, from now on */
-                setConf(g, t, level, filter);
             }
             t->follower.sweep.ends = 0;
-            if (!t->follower.timing.turns.lookedAt) {
-                ebpfMonTurnsBegin(&t->follower.timing.turns, now, (uint64_t)t->pid);
+            if (!turns->lookedAt) {
+                ebpfMonTurnsBegin(turns, now, (uint64_t)t->pid);
                 t->follower.timing.timedBefore = -1;
             }
-            ebpfMonTurnsLook(&t->follower.timing.turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t));
-            if (findIdle(t, level) & EBPFMON_BIT(ebpfMonProgPassNext))
-                setUntimed(g, t, 1, level, filter);
-            return g->kernel.attach(&t->follower.att, (want | sweeps) & ~findIdle(t, level), way, note, size);
+            ebpfMonTurnsLook(turns, now, ebpfMonLevelChoiceFindPercent(t, c->filter), countSlow(t));
+            t->follower.timing.untimed |= !!(findIdle(t, c->level) & EBPFMON_BIT(ebpfMonProgPassNext));
+            return setProbes(c, (want | sweeps) & ~findIdle(t, c->level));
         }
         t->follower.sweep.broken = 1;
     }
-    t->follower.timing.turns.lookedAt = 0;
+    turns->lookedAt = 0;
     sweeps = ebpfMonAttachSweeps(&t->follower.att);
-    on = g->kernel.attach(&t->follower.att, want | (t->follower.att.on & sweeps), way, note, size);
-    if (chains && !(on & chains))
+    on = setProbes(c, want | (t->follower.att.on & sweeps));
+    if ((chains && !(on & chains)) || !ebpfMonRecordTablesSettleSweeps(g->tables, t, g->kernel.now()))
         return on;
-    if (!ebpfMonRecordTablesSettleSweeps(g->tables, t, g->kernel.now()))
-        return on;
-    return g->kernel.attach(&t->follower.att, want, way, note, size);
+    return setProbes(c, want);
 }
 
 /* The probes for this level; if too few files are left for them, for the level in force, or for none: half of its
@@ -449,16 +426,33 @@ static void beginCost(const ebpfMonGovernor *g, ebpfMonTarget *t)
     ebpfMonBudgetBeginMean(&t->follower.budget);
 }
 
+/* After the change: passes may have ended, chains of scan lists may be timed, as their probe is attached. The kernel part
+ * knows it first; the way to count changes afterwards. */
+static void endChange(change *c, uint32_t on)
+{
+    ebpfMonTarget *t = c->t;
+    int end = t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd));
+
+    if (end && !t->follower.sweep.lost)
+        t->follower.sweep.tryAt = 0; /* another level was asked for: the next can watch them at once */
+    if (end)
+        t->follower.sweep.number = 0;
+    if (on & EBPFMON_BIT(ebpfMonProgPassNext))
+        t->follower.timing.untimed = 0;
+    tellKernel(c);
+    if (end)
+        ebpfMonRecordTablesEndSweeps(c->g->tables, t);
+}
+
 /* Longer than others: what is done before, between and after the changes of probes must keep its order, which is to be
  * seen in one place. */
 void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter)
 {
     uint32_t was = t->follower.att.on, want, on, sweeps;
-    char note[EBPFMON_NOTE_SIZE] = "";
-    ebpfMonAttachWay way;
+    change c = { .g = g, .t = t, .filter = filter };
     ebpfMonLevel level;
-    int isFirst, full = 0, turns = (wanted == ebpfMonLevelOff) != (t->wantedLevel == ebpfMonLevelOff);
+    int isFirst, turns = (wanted == ebpfMonLevelOff) != (t->wantedLevel == ebpfMonLevelOff);
 
     ebpfMonTargetsLock(g->targets);
     t->wantedLevel = wanted;
@@ -469,9 +463,10 @@ void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfM
                                                * after the last one */
     t->follower.reference = reference;
     level = ebpfMonLevelChoiceFind(t);
-    way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
-    want = findAffordable(t, &level, way);
-    if (way != t->follower.att.way)
+    c.way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
+    want = findAffordable(t, &level, c.way);
+    c.level = level > ebpfMonLevelOff || t->gone ? level : t->level;
+    if (c.way != t->follower.att.way)
         was = 0; /* all of them go, and others come */
     /* if the ends of chains are seen already, also before the probes are attached that see the other begins */
     t->follower.isPutLockSeen = (was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
@@ -486,7 +481,7 @@ void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfM
         t->follower.queuesSince = g->kernel.now();
     t->follower.timing.inTurns = level == ebpfMonLevelChains &&
                                  t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
-    sweeps = findSweeps(g, t, level, way, want);
+    sweeps = findSweeps(g, t, level, c.way, want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
         t->follower.timing.untimed = 1;
         if (++t->follower.timing.number == 0)
@@ -498,33 +493,22 @@ void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfM
         g->kernel.removeThreads(t->pid); /* locks that were taken when we looked last are long released. Before the
                                           * programs get a level at which they note locks */
     if (!(want & was & EBPFMON_BIT(ebpfMonProgServe)))
-        endServing(g, t, filter);
-    if (level > ebpfMonLevelOff)
-        full = setConf(g, t, level, filter);
+        t->follower.serving = 0; /* what threads of pvxs told before is not true any more: they go on unseen */
     announcePuts(g, t, want, was);
-    if (t->follower.sweep.number && level >= ebpfMonLevelCounts && way == t->follower.att.way)
-        on = attachSweeps(g, t, want, sweeps, level, filter, note, sizeof(note));
+    if (t->follower.sweep.number && level >= ebpfMonLevelCounts && c.way == t->follower.att.way)
+        on = attachSweeps(&c, want, sweeps);
     else
-        on = g->kernel.attach(&t->follower.att, want, way, note, sizeof(note));
-    if (level > ebpfMonLevelOff) {
-        setPutLocks(g, t, level, filter);
-        beginServing(g, t, level, filter);
-    }
+        on = setProbes(&c, want);
     if (on & EBPFMON_BIT(ebpfMonProgUnlock))
         ebpfMonRecordTablesSettleCounting(g->tables, t);
-    if (t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd)))
-        endSweeps(g, t, level, filter);
-    if ((on & EBPFMON_BIT(ebpfMonProgPassNext)) && t->follower.timing.untimed)
-        setUntimed(g, t, 0, level, filter);
+    endChange(&c, on);
     publishLevel(g, t, level);
     if (level == ebpfMonLevelOff && on == 0)
         g->kernel.removeTarget((uint32_t)t->pid);
     if (isFirst ? !(on & EBPFMON_BIT(ebpfMonProgCompleted)) : (was ^ on) & EBPFMON_BIT(ebpfMonProgCompleted))
         ebpfMonRecordTablesSetTrap(g->tables, t, !!(on & EBPFMON_BIT(ebpfMonProgCompleted)), 0);
     watchScheduler(g, 0);
-    if (full)
-        snprintf(note, sizeof(note), "no room for one more IOC in the kernel's table: watch fewer IOCs");
-    setNote(g, t, filter, note);
+    setNote(&c);
     if (was != on) {
         beginCost(g, t);
         ebpfMonTargetsNoteChange(g->targets);
@@ -534,19 +518,15 @@ void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfM
 double ebpfMonGovernorTakeTurn(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
     ebpfMonTurns *turns = &t->follower.timing.turns;
-    uint32_t next = EBPFMON_BIT(ebpfMonProgPassNext);
+    const uint32_t next = EBPFMON_BIT(ebpfMonProgPassNext), on = t->follower.att.on;
+    change c = { .g = g, .t = t, .filter = filter, .level = t->level, .way = t->follower.att.way };
     int inTurns = !t->gone && t->level == ebpfMonLevelChains && t->sweeps;
-    char note[EBPFMON_NOTE_SIZE];
 
     if (inTurns && ebpfMonTurnsLook(turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t))) {
         if (turns->isOpen && ++t->follower.timing.number == 0)
             t->follower.timing.number = 1;
-        setUntimed(g, t, 1, t->level, filter);
-        next = g->kernel.attach(&t->follower.att,
-                                turns->isOpen ? t->follower.att.on | next : t->follower.att.on & ~next,
-                                t->follower.att.way, note, sizeof(note));
-        if (next & EBPFMON_BIT(ebpfMonProgPassNext))
-            setUntimed(g, t, 0, t->level, filter);
+        t->follower.timing.untimed = 1;
+        endChange(&c, setProbes(&c, turns->isOpen ? on | next : on & ~next));
     }
     ebpfMonTargetsLock(g->targets);
     ebpfMonTargetSetProbes(t, t->follower.att.on);

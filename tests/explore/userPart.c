@@ -144,11 +144,8 @@ void userBeginPasses(void)
     setConf();
     userRenewSweeps();
     user->conf.sweepsSince = exploreNow();
+    user->conf.untimed |= user->level == USER_CHAINS;
     setConf();
-    if (user->level == USER_CHAINS) {
-        user->conf.untimed = 1;
-        setConf();
-    }
     attach((findChainProbes() | findSweepProbes()) & ~idle);
 }
 
@@ -167,7 +164,7 @@ static int areSettled(void *arg)
     return 1;
 }
 
-/* governor.c, attachSweeps() without "sweeps", and endSweeps(); recordSweeps.c, ebpfMonRecordTablesEndSweeps() */
+/* governor.c, attachSweeps() without "sweeps", and endChange(); recordSweeps.c, ebpfMonRecordTablesEndSweeps() */
 void userEndPasses(void)
 {
     attach(findChainProbes() | findSweepProbes());
