@@ -29,3 +29,26 @@ int ebpfMonArrayGrow(void *array, size_t *room, size_t need, size_t first, size_
     *room = want;
     return 0;
 }
+
+#define ALIGNED(size) (((size) + 15) & ~(size_t)15)
+
+void *ebpfMonArraysMake(size_t count, const ebpfMonArrayPart *part, unsigned parts)
+{
+    size_t sum = 0;
+    char *block;
+
+    for (unsigned i = 0; i < parts; i++) {
+        if (count > (SIZE_MAX / 2 - sum) / part[i].size)
+            return NULL;
+        sum += ALIGNED(count * part[i].size);
+    }
+    block = calloc(1, sum + 1);
+    sum = 0;
+    for (unsigned i = 0; block && i < parts; i++) {
+        char *at = block + sum;
+
+        memcpy(part[i].array, &at, sizeof(at)); /* as above */
+        sum += ALIGNED(count * part[i].size);
+    }
+    return block;
+}

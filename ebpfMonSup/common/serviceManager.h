@@ -11,7 +11,7 @@
 
 /* Sends a message, formatted as by printf(), of up to 500 bytes. Text of others must be cleaned before (common/text.h),
  * because a line feed in it begins the next assignment. 0: it was sent; -1: nobody listens, or it could not be sent. */
-int ebpfMonServiceTell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int ebpfMonServiceTell(const char *format, ...) __attribute__((format(__printf__, 1, 2)));
 
 /* The service manager kills this process after so many ns without WATCHDOG=1; 0: never. */
 uint64_t ebpfMonServiceWatchdog(void);

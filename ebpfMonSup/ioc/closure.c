@@ -18,6 +18,8 @@ typedef struct {
     size_t    listRoom;
     const uint32_t *start, *to;
     uint32_t *backStart, *back;    /* the edges the other way round */
+    uint32_t *edge, *stack;        /* of walkFrom */
+    uint32_t *low, *high;          /* by record: the first and the last place to which its subtree leads */
     uint32_t *place;               /* by record: its place in the order */
     uint32_t *end;                 /* by record: the place after its subtree */
     uint32_t *mark;                /* by record: last search that visited it */
@@ -27,28 +29,21 @@ typedef struct {
     ebpfMonClosures *c;
 } maker;
 
-static int reverseEdges(maker *m)
+static void reverseEdges(maker *m)
 {
-    uint32_t edges = m->start[m->n];
-
-    m->backStart = calloc((size_t)m->n + 2, sizeof(uint32_t));
-    m->back = malloc(((size_t)edges + 1) * sizeof(uint32_t));
-    if (!m->backStart || !m->back)
-        return -1;
-    for (uint32_t e = 0; e < edges; e++)
+    for (uint32_t e = 0; e < m->start[m->n]; e++)
         m->backStart[m->to[e] + 2]++;
     for (uint32_t i = 2; i < m->n + 2; i++)
         m->backStart[i] += m->backStart[i - 1];
     for (uint32_t i = 0; i < m->n; i++)
         for (uint32_t e = m->start[i]; e < m->start[i + 1]; e++)
             m->back[m->backStart[m->to[e] + 1]++] = i;
-    return 0;
 }
 
 /* Depth first from one record, without recursion: a chain can be as long as the database. */
-static void walkFrom(maker *m, uint32_t root, uint32_t *next, uint32_t *edge, uint32_t *stack)
+static void walkFrom(maker *m, uint32_t root, uint32_t *next)
 {
-    uint32_t depth = 0;
+    uint32_t depth = 0, *edge = m->edge, *stack = m->stack;
 
     stack[depth++] = root;
     m->place[root] = *next;
@@ -73,27 +68,18 @@ static void walkFrom(maker *m, uint32_t root, uint32_t *next, uint32_t *edge, ui
     }
 }
 
-static int orderRecords(maker *m)
+static void orderRecords(maker *m)
 {
     uint32_t next = 0;
-    uint32_t *edge = malloc((m->n + 1) * sizeof(*edge)), *stack = malloc((m->n + 1) * sizeof(*stack));
 
-    if (!edge || !stack) {
-        free(edge);
-        free(stack);
-        return -1;
-    }
     memset(m->place, 0xff, m->n * sizeof(*m->place));
     for (uint32_t i = 0; i < m->n; i++)
         if (m->backStart[i] == m->backStart[i + 1])
-            walkFrom(m, i, &next, edge, stack);
+            walkFrom(m, i, &next);
     for (uint32_t i = 0; i < m->n; i++) /* what only cycles reach */
         if (m->place[i] == UINT32_MAX)
-            walkFrom(m, i, &next, edge, stack);
+            walkFrom(m, i, &next);
     m->c->count = next;
-    free(edge);
-    free(stack);
-    return 0;
 }
 
 /* A closure that is not one range of the order: breadth first, into a list of its own. */
@@ -199,11 +185,8 @@ static void flagTwice(maker *m, uint32_t v)
 static int fillClosures(maker *m)
 {
     ebpfMonClosures *c = m->c;
-    uint32_t *low = malloc((m->n + 1) * sizeof(*low)), *high = malloc((m->n + 1) * sizeof(*high));
-    int rc = -1;
+    uint32_t *low = m->low, *high = m->high;
 
-    if (!low || !high)
-        goto done;
     /* From the end of the order: children come after their parent. A subtree from which no edge leaves
      * its own run is its root's closure. */
     for (uint32_t p = m->n; p-- > 0;) {
@@ -229,7 +212,7 @@ static int fillClosures(maker *m)
     }
     for (uint32_t v = 0; v < m->n; v++)
         if ((low[v] < m->place[v] || high[v] >= m->end[v]) && makeOwnList(m, v))
-            goto done;
+            return -1;
     /* What is below a closure that was cut may be missing from it. */
     for (uint32_t v = 0; v < m->n; v++)
         if (c->flags[v] & EBPFMON_NODE_PARTIAL)
@@ -243,11 +226,7 @@ static int fillClosures(maker *m)
         c->twice += !!(c->flags[v] & EBPFMON_NODE_TWICE);
         c->partial += !!(c->flags[v] & EBPFMON_NODE_PARTIAL);
     }
-    rc = 0;
-done:
-    free(low);
-    free(high);
-    return rc;
+    return 0;
 }
 
 ebpfMonClosures *ebpfMonClosuresMake(uint32_t n, const uint32_t *start, const uint32_t *to,
@@ -255,29 +234,31 @@ ebpfMonClosures *ebpfMonClosuresMake(uint32_t n, const uint32_t *start, const ui
 {
     maker m = { .n = n, .start = start, .to = to, .maxList = maxList, .maxLen = maxLen, .listRoom = (size_t)n + 1 };
     ebpfMonClosures *c = calloc(1, sizeof(*c));
-    int ok = 0;
+    const ebpfMonArrayPart own[] = {
+        EBPFMON_PART(m.backStart), EBPFMON_PART(m.place), EBPFMON_PART(m.end), EBPFMON_PART(m.mark),
+        EBPFMON_PART(m.edge), EBPFMON_PART(m.stack), EBPFMON_PART(m.low), EBPFMON_PART(m.high),
+    };
+    void *arrays = ebpfMonArraysMake((size_t)n + 2, own, sizeof(own) / sizeof(own[0]));
+    int made = 0;
 
-    if (!c)
-        return NULL;
-    m.c = c;
-    c->list = malloc((size_t)(n + 1) * sizeof(*c->list));
-    c->first = calloc(n + 1, sizeof(*c->first));
-    c->len = calloc(n + 1, sizeof(*c->len));
-    c->flags = calloc(n + 1, 1);
-    m.place = malloc((n + 1) * sizeof(*m.place));
-    m.end = malloc((n + 1) * sizeof(*m.end));
-    m.mark = calloc(n + 1, sizeof(*m.mark));
+    m.back = malloc(((size_t)start[n] + 1) * sizeof(*m.back));
     m.queue = malloc(((size_t)n + BACK_MAX + 1) * sizeof(*m.queue));
-    if (c->list && c->first && c->len && c->flags && m.place && m.end && m.mark && m.queue &&
-        reverseEdges(&m) == 0 && orderRecords(&m) == 0 && fillClosures(&m) == 0)
-        ok = 1;
-    free(m.backStart);
+    if (c && arrays && m.back && m.queue) {
+        const ebpfMonArrayPart parts[] = { EBPFMON_PART(c->first), EBPFMON_PART(c->len), EBPFMON_PART(c->flags) };
+
+        m.c = c;
+        c->list = malloc(((size_t)n + 1) * sizeof(*c->list));
+        c->arrays = ebpfMonArraysMake((size_t)n + 1, parts, sizeof(parts) / sizeof(parts[0]));
+        if (c->list && c->arrays) {
+            reverseEdges(&m);
+            orderRecords(&m);
+            made = fillClosures(&m) == 0;
+        }
+    }
+    free(arrays);
     free(m.back);
-    free(m.place);
-    free(m.end);
-    free(m.mark);
     free(m.queue);
-    if (ok)
+    if (made)
         return c;
     ebpfMonClosuresFree(c);
     return NULL;
@@ -289,9 +270,7 @@ void ebpfMonClosuresFree(ebpfMonClosures *c)
         return;
     free(c->list);
     free(c->ahead);
-    free(c->first);
-    free(c->len);
-    free(c->flags);
+    free(c->arrays);
     free(c);
 }
 
@@ -304,14 +283,17 @@ ebpfMonStretches *ebpfMonStretchesMake(uint32_t n, const uint32_t *order, const 
     ebpfMonStretches *s = calloc(1, sizeof(*s));
     uint32_t *causes = calloc((size_t)n + 1, sizeof(*causes)); /* how many links process a record */
 
-    if (!s || !causes)
-        goto fail;
+    if (s && causes) {
+        const ebpfMonArrayPart parts[] = { EBPFMON_PART(s->order), EBPFMON_PART(s->place), EBPFMON_PART(s->ahead) };
+
+        s->arrays = ebpfMonArraysMake((size_t)n + 1, parts, sizeof(parts) / sizeof(parts[0]));
+    }
+    if (!s || !s->arrays) {
+        free(causes);
+        free(s);
+        return NULL;
+    }
     s->n = n;
-    s->order = malloc(((size_t)n + 1) * sizeof(*s->order));
-    s->place = malloc(((size_t)n + 1) * sizeof(*s->place));
-    s->ahead = calloc((size_t)n + 1, 1);
-    if (!s->order || !s->place || !s->ahead)
-        goto fail;
     for (uint32_t p = 0; p < n; p++) {
         s->order[p] = order[p];
         s->place[order[p]] = p;
@@ -329,19 +311,13 @@ ebpfMonStretches *ebpfMonStretchesMake(uint32_t n, const uint32_t *order, const 
     }
     free(causes);
     return s;
-fail:
-    free(causes);
-    ebpfMonStretchesFree(s);
-    return NULL;
 }
 
 void ebpfMonStretchesFree(ebpfMonStretches *s)
 {
     if (!s)
         return;
-    free(s->order);
-    free(s->place);
-    free(s->ahead);
+    free(s->arrays);
     free(s);
 }
 

@@ -24,6 +24,7 @@ typedef struct {
     uint32_t *len;       /* how long it is; at least 1, itself */
     uint8_t  *flags;     /* by record: EBPFMON_NODE_… */
     uint32_t  twice, partial; /* how many records have these flags */
+    void     *arrays;    /* the block of "first", "len" and "flags" */
 } ebpfMonClosures;
 
 /* edges of record i: to[start[i]] … to[start[i+1]-1]. At most "maxList" entries (at least n) and
@@ -47,6 +48,7 @@ typedef struct {
     uint32_t *order; /* by place: the record */
     uint32_t *place; /* by record */
     uint8_t  *ahead; /* by record: how many records of its stretch come after it; 0: the last, or in none */
+    void     *arrays; /* the block of all of these */
 } ebpfMonStretches;
 
 /* "order": the records as the closures have them. Edges as of the closures. fwd[i]: the target of record i's

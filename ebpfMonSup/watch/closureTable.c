@@ -118,29 +118,32 @@ void ebpfMonClosureTableFree(ebpfMonClosureTable *table)
     free(table);
 }
 
+/* The links of the catalogue as closures have them: record i leads to to[start[i]] … to[start[i + 1] - 1]; *to lies
+ * behind "start" in one block. NULL without memory. */
+static uint32_t *makeEdges(const ebpfMonCatalogue *cat, uint32_t **to)
+{
+    uint32_t *start, edges = 0;
+
+    for (uint32_t i = 0; i < cat->count; i++)
+        edges += cat->rec[i].toCount;
+    start = calloc((size_t)cat->count + edges + 1, sizeof(*start));
+    *to = start ? start + cat->count + 1 : NULL;
+    for (uint32_t i = 0; start && i < cat->count; i++) {
+        start[i + 1] = start[i] + cat->rec[i].toCount;
+        if (cat->rec[i].toCount)
+            memcpy(*to + start[i], cat->rec[i].to, cat->rec[i].toCount * sizeof(**to));
+    }
+    return start;
+}
+
 ebpfMonClosures *ebpfMonClosureTableMakeClosures(const ebpfMonCatalogue *cat)
 {
-    uint32_t *start = malloc(((size_t)cat->count + 1) * sizeof(*start)), *to, edges = 0;
-    ebpfMonClosures *c;
+    uint32_t *to, *start = makeEdges(cat, &to);
+    ebpfMonClosures *c = NULL;
 
-    if (!start)
-        return NULL;
-    for (uint32_t i = 0; i < cat->count; i++) {
-        start[i] = edges;
-        edges += cat->rec[i].toCount;
-    }
-    start[cat->count] = edges;
-    to = malloc(((size_t)edges + 1) * sizeof(*to));
-    if (!to) {
-        free(start);
-        return NULL;
-    }
-    for (uint32_t i = 0; i < cat->count; i++)
-        memcpy(to + start[i], cat->rec[i].to, cat->rec[i].toCount * sizeof(*to));
-    /* lists of their own may take three times the room of the order itself */
-    c = ebpfMonClosuresMake(cat->count, start, to, cat->count * 4 + 1024, EBPFMON_CLOSURE_MAX);
+    if (start) /* lists of their own may take three times the room of the order itself */
+        c = ebpfMonClosuresMake(cat->count, start, to, cat->count * 4 + 1024, EBPFMON_CLOSURE_MAX);
     free(start);
-    free(to);
     return c;
 }
 
@@ -148,21 +151,13 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
                                                    const uint32_t *order, const uint8_t *isActive)
 {
     const ebpfMonCatalogue *cat = t->cat;
-    uint32_t n = cat->count, edges = 0;
-    uint32_t *start = malloc(((size_t)n + 1) * sizeof(*start)), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd)), *to;
+    uint32_t n = cat->count, *to, *start = makeEdges(cat, &to), *fwd = malloc(((size_t)n + 1) * sizeof(*fwd));
     uint8_t *skip = malloc((size_t)n + 1), *behind = ebpfMonTypeTrialFindBehind(cat);
     const unsigned byTrap = EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED | EBPFMON_REC_STAMPED;
     ebpfMonStretches *s = NULL;
 
-    for (uint32_t i = 0; i < n; i++)
-        edges += cat->rec[i].toCount;
-    to = malloc(((size_t)edges + 1) * sizeof(*to));
-    if (start && fwd && skip && behind && to) {
-        edges = 0;
+    if (start && fwd && skip && behind) {
         for (uint32_t i = 0; i < n; i++) {
-            start[i] = edges;
-            for (uint32_t k = 0; k < cat->rec[i].toCount; k++)
-                to[edges++] = cat->rec[i].to[k];
             fwd[i] = cat->rec[i].fwd;
             if (isActive && fwd[i] != EBPFMON_NO_RECORD && isActive[fwd[i]])
                 fwd[i] = EBPFMON_NO_RECORD;
@@ -175,14 +170,12 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
             skip[i] = c->flags[i] || behind[i] || (cat->rec[i].flags & byTrap) ||
                       cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
-        start[n] = edges;
         s = ebpfMonStretchesMake(n, order, start, to, fwd, skip, EBPFMON_STRETCH_MAX);
     }
     free(start);
     free(fwd);
     free(skip);
     free(behind);
-    free(to);
     return s;
 }
 

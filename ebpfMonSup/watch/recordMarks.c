@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ioc/recordLinks.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
 #include "watch/typeTrial.h"
@@ -116,14 +117,7 @@ void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     for (uint32_t i = 0; i < cat->count; i++)
         if (reached[i])
             queue[count++] = i;
-    for (uint32_t at = 0; at < count; at++)
-        for (uint32_t k = 0; k < cat->rec[queue[at]].toCount; k++) {
-            uint32_t to = cat->rec[queue[at]].to[k];
-
-            if (!reached[to])
-                queue[count++] = to;
-            reached[to] = 1;
-        }
+    count = ebpfMonRecordLinksFollow(cat, reached, queue, count);
     ebpfMonTargetsLock(r->targets);
     for (uint32_t at = 0; at < count; at++)
         if ((t->how[queue[at]] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_MAY_SLEEP)) != EBPFMON_BY_TRAP)

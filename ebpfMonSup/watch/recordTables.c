@@ -5,6 +5,7 @@
 #include <string.h>
 #include <epicsString.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/shares.h"
 #include "common/worker.h"
@@ -144,27 +145,18 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 /* The members of a target that a slot brings along. 0, or -1 without memory: then none is set. */
 static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
 {
-    size_t n = (size_t)t->cat->count + 1;
-    uint8_t *how = calloc(n, sizeof(*how)), *unseen = calloc(n, sizeof(*unseen));
-    int64_t *adjust = calloc(n, sizeof(*adjust));
-    uint64_t *counts = calloc(n, sizeof(*counts));
-    float *rate = calloc(n, sizeof(*rate));
+    const ebpfMonArrayPart parts[] = {
+        EBPFMON_PART(t->how), EBPFMON_PART(t->unseen), EBPFMON_PART(t->adjust), EBPFMON_PART(t->publisher.counts),
+        EBPFMON_PART(t->publisher.rate),
+    };
 
-    if (!how || !unseen || !adjust || !counts || !rate) {
-        free(how);
-        free(unseen);
-        free(adjust);
-        free(counts);
-        free(rate);
+    ebpfMonTargetsLock(r->targets);
+    t->follower.arrays = ebpfMonArraysMake((size_t)t->cat->count + 1, parts, sizeof(parts) / sizeof(parts[0]));
+    if (!t->follower.arrays) {
+        ebpfMonTargetsUnlock(r->targets);
         return -1;
     }
-    ebpfMonTargetsLock(r->targets);
-    t->how = how;
-    t->unseen = unseen;
     t->hasUnseen = 0;
-    t->adjust = adjust;
-    t->publisher.counts = counts;
-    t->publisher.rate = rate;
     t->slot = slot;
     t->passesMoved = 0;
     t->follower.clockAhead = 0;
@@ -178,10 +170,6 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
 static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     ebpfMonStretches *stretch[2] = { t->stretch[0], t->stretch[1] };
-    uint64_t *counts = t->publisher.counts;
-    float *rate = t->publisher.rate;
-    int64_t *adjust = t->adjust;
-    uint8_t *how = t->how, *unseen = t->unseen;
 
     ebpfMonTargetsLock(r->targets);
     t->slot = UINT32_MAX;
@@ -200,11 +188,8 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->follower.resumed = NULL;
     ebpfMonStretchesFree(stretch[0]);
     ebpfMonStretchesFree(stretch[1]);
-    free(how);
-    free(unseen);
-    free(adjust);
-    free(counts);
-    free(rate);
+    free(t->follower.arrays);
+    t->follower.arrays = NULL;
 }
 
 /* Nonzero: the record is, or was, in a scan list, so it is the root of a chain. */

@@ -3,6 +3,7 @@
 #include <string.h>
 #include "ioc/baseLayout.h"
 #include "watch/closureTable.h"
+#include "common/array.h"
 #include "watch/sweeps.h"
 
 /* --- the plan --- */
@@ -271,30 +272,26 @@ static int makePlan(Planner *p, int isSerial)
 ebpfMonSweepPlan *ebpfMonSweepPlanMake(const ebpfMonTarget *t, ebpfMonClosures *c, int isSerial)
 {
     size_t n = (size_t)t->cat->count + 1;
-    Planner p = { .t = t, .cat = t->cat, .c = c, .plan = calloc(1, sizeof(*p.plan)),
-                  .root = calloc(n, sizeof(*p.root)), .scan = calloc(n, sizeof(*p.scan)),
-                  .owner = calloc(n, sizeof(*p.owner)), .queue = calloc(n, sizeof(*p.queue)),
-                  .added = calloc(2 * n, sizeof(*p.added)) };
-    ebpfMonSweepPlan *plan = p.plan;
+    ebpfMonSweepPlan *plan = calloc(1, sizeof(*plan));
+    Planner p = { .t = t, .cat = t->cat, .c = c, .plan = plan };
+    const ebpfMonArrayPart own[] = {
+        EBPFMON_PART(p.root), EBPFMON_PART(p.scan), EBPFMON_PART(p.owner), EBPFMON_PART(p.queue),
+        { &p.added, 2 * sizeof(*p.added) },
+    };
+    void *arrays = plan ? ebpfMonArraysMake(n, own, sizeof(own) / sizeof(own[0])) : NULL;
     int made = 0;
 
-    if (plan) {
-        plan->list = calloc(n, sizeof(*plan->list));
+    if (arrays) {
+        const ebpfMonArrayPart parts[] = {
+            EBPFMON_PART(plan->list), EBPFMON_PART(plan->listOf), EBPFMON_PART(plan->group),
+            EBPFMON_PART(plan->groupFirst), EBPFMON_PART(plan->groupLen), EBPFMON_PART(plan->isShared),
+        };
+
         plan->records = t->cat->count;
-        plan->listOf = calloc(n, sizeof(*plan->listOf));
-        plan->group = calloc(n, sizeof(*plan->group));
-        plan->groupFirst = calloc(n, sizeof(*plan->groupFirst));
-        plan->groupLen = calloc(n, sizeof(*plan->groupLen));
-        plan->isShared = calloc(n, sizeof(*plan->isShared));
-        if (plan->list && plan->listOf && plan->group && plan->groupFirst && plan->groupLen && plan->isShared &&
-            p.root && p.scan && p.owner && p.queue && p.added)
-            made = makePlan(&p, isSerial) == 0 && appendAdded(&p) == 0;
+        plan->arrays = ebpfMonArraysMake(n, parts, sizeof(parts) / sizeof(parts[0]));
+        made = plan->arrays && makePlan(&p, isSerial) == 0 && appendAdded(&p) == 0;
     }
-    free(p.root);
-    free(p.scan);
-    free(p.owner);
-    free(p.queue);
-    free(p.added);
+    free(arrays);
     if (made)
         return plan;
     ebpfMonSweepPlanFree(plan);
@@ -305,12 +302,7 @@ void ebpfMonSweepPlanFree(ebpfMonSweepPlan *plan)
 {
     if (!plan)
         return;
-    free(plan->list);
-    free(plan->listOf);
-    free(plan->group);
-    free(plan->groupFirst);
-    free(plan->groupLen);
-    free(plan->isShared);
+    free(plan->arrays);
     free(plan);
 }
 

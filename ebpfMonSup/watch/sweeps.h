@@ -36,6 +36,7 @@ typedef struct ebpfMonSweepPlan {
     uint32_t *groupFirst; /* by first record of a group: its records that lists process, in the list of the closures */
     uint32_t *groupLen;
     uint8_t  *isShared;   /* by record: it may be processed twice between two looks, so it does not fit */
+    void     *arrays;     /* the block of all of these */
 } ebpfMonSweepPlan;
 
 /* Makes the plan from the present scan lists and links. Appends to the list of "c". "isSerial": no list is scanned by

@@ -195,6 +195,7 @@ typedef struct ebpfMonTarget {
         int       clockWentBack; /* the clock of the host did, and its records are not marked yet */
         int       clockAhead;  /* it was seen to be ahead of that of the host, and its records are marked */
         uint32_t  clockNext;   /* record at which the next look at its clock begins */
+        void     *arrays;      /* the block of all arrays by record that a slot brings along */
         uint64_t *resumed;     /* by record: its stamp before the probes were attached again; NULL: no interruption */
         int       busyAtBegin; /* one of its records was processing asynchronously when counting began */
         ebpfMonFunctionTrial functions; /* used if image.core has no symbols of its own */

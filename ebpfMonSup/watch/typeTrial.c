@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "ioc/baseLayout.h"
+#include "ioc/recordLinks.h"
 #include "model/put.h"
 #include "watch/typeTrial.h"
 
@@ -117,20 +118,14 @@ uint8_t *ebpfMonTypeTrialFindBehind(const ebpfMonCatalogue *cat)
         if (stamps == EBPFMON_STAMPS_UNKNOWN || stamps == EBPFMON_STAMPS_UNLOCKED)
             queue[count++] = i;
     }
-    for (uint32_t at = 0; at < count; at++)
-        for (uint32_t k = 0; k < cat->rec[queue[at]].toCount; k++) {
-            uint32_t to = cat->rec[queue[at]].to[k];
-
-            if (!behind[to])
-                queue[count++] = to;
-            behind[to] = 1;
-        }
-    if (queue || !behind) {
-        free(queue);
-        return behind;
+    if (behind && queue) {
+        ebpfMonRecordLinksFollow(cat, behind, queue, count);
+    } else {
+        free(behind);
+        behind = NULL;
     }
-    free(behind);
-    return NULL;
+    free(queue);
+    return behind;
 }
 
 /* Numbers the types and their device supports. 0, or -1 without memory. */
