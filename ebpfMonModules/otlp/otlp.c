@@ -2,6 +2,7 @@
 #include <curl/curl.h>
 #include <epicsAtomic.h>
 #include <epicsSignal.h>
+#include <epicsStdio.h>
 #include <epicsThread.h>
 #include <errlog.h>
 #include <inttypes.h>

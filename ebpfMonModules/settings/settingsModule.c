@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <epicsExport.h>
+#include <epicsStdio.h>
 #include <errlog.h>
 
 #include "common/clock.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <epicsAtomic.h>
 #include <epicsString.h>
-#include <errlog.h>
 #include <stdio.h>
 #include <string.h>
 #include "model/ops.h"
@@ -127,49 +126,9 @@ const char *ebpfMonLogModeName(ebpfMonLogMode mode)
     return (unsigned)mode < sizeof(modes) / sizeof(modes[0]) ? modes[mode].name : "?";
 }
 
-static long refuseCommand(void)
-{
-    errlogSevPrintf(errlogMajor, "ebpfMon: the logs are not linked in, or not registered. Call "
-                    "ebpfMon_registerRecordDeviceDriver first.\n");
-    return -1;
-}
-
-static long absentRotate(void *arg)
-{
-    return refuseCommand();
-}
-
-static long absentJson(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
-{
-    return refuseCommand();
-}
-
-static long absentCaPutLog(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix)
-{
-    return refuseCommand();
-}
-
-static long absentMetadata(void *arg, const char *key, const char *value)
-{
-    return refuseCommand();
-}
-
-static void absentResetLost(void *arg)
-{
-}
-
-static void absentReport(void *arg, int level)
-{
-    refuseCommand();
-}
-
-/* Used while there is no monitor: every function fails, and says so. */
-static const ebpfMonLogOps logOpsAbsent = { NULL, absentJson, absentCaPutLog, absentMetadata, absentRotate,
-                                             absentResetLost, absentReport };
-
 /* --- all tables --- */
 
-static const ebpfMonOps absentOps = { &monitorOpsAbsent, &logOpsAbsent, NULL };
+static const ebpfMonOps absentOps = { &monitorOpsAbsent, NULL, NULL };
 
 /* One per process, because Base calls us without a context. Written once, at the registration; any thread reads it. */
 static EpicsAtomicPtrT currentOps = (EpicsAtomicPtrT)&absentOps;

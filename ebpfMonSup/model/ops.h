@@ -110,32 +110,16 @@ typedef enum {
 int ebpfMonLogModeParse(const char *name);
 const char *ebpfMonLogModeName(ebpfMonLogMode mode);
 
-typedef struct {
-    void *arg; /* the first argument of each function */
-    /* Writes JSON lines to a file. maxMB, hours: the file is rotated when it has this size or age; 0: never. keep:
-     * number of rotated files that stay. */
-    long (*json)(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode);
-    /* Writes lines in the format of caPutLog. target: a file (with a "/" in its name), host[:port], or "PV". prefix:
-     * stands before each line; %i is the IOC. */
-    long (*caPutLog)(void *arg, const char *target, int json, ebpfMonLogMode mode, const char *prefix);
-    /* Sets a pair of caPutLog's JSON metadata. An empty value removes the key. */
-    long (*metadata)(void *arg, const char *key, const char *value);
-    /* Rotates all files now. */
-    long (*rotate)(void *arg);
-    void (*resetLost)(void *arg);
-    void (*report)(void *arg, int level);
-} ebpfMonLogOps;
-
 /* --- all tables --- */
 
 typedef struct {
     const ebpfMonMonitorOps   *monitor;
-    const ebpfMonLogOps       *logs;
+    struct ebpfMonPutLogs     *logs;    /* the logs of puts (export/log/putLogs.h) */
     struct ebpfMonRules       *rules;   /* the rules that apply now (rules/rules.h) */
 } ebpfMonOps;
 
-/* Returns the registered tables. Neither the result nor a table is NULL: before the monitor has registered itself,
- * every function fails and says so, and "rules" is NULL. Any thread. */
+/* Returns the registered tables. Neither the result nor "monitor" is NULL: before the monitor has registered itself,
+ * every function fails and says so, and the other two are NULL. Any thread. */
 const ebpfMonOps *ebpfMonOpsGet(void);
 
 /* Registers the tables. Call it once, before the IOC starts. "ops", and everything that it leads to, stays the caller's

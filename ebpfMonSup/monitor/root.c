@@ -235,7 +235,7 @@ static void setOps(ebpfMonMonitor *m)
     ebpfMonOperationsFill(m, &m->monitorOps);
     m->monitorOps.configure = configureMonitor;
     m->monitorOps.start = startOnce;
-    m->ops = (ebpfMonOps){ &m->monitorOps, ebpfMonPutLogsGetOps(m->logs), m->rules };
+    m->ops = (ebpfMonOps){ &m->monitorOps, m->logs, m->rules };
     ebpfMonOpsSet(&m->ops);
 }
 

@@ -21,9 +21,11 @@
 #include <recGbl.h>
 
 #include "access/guard.h"
+#include "export/log/putLogs.h"
 #include "model/filter.h"
 #include "model/published.h"
 #include "model/ops.h"
+#include "record/shellCommand.h"
 #include "rules/rules.h"
 
 #define DONE_NO_CONVERT 2 /* ao, bo, mbbo: do not set VAL from RVAL */
@@ -43,11 +45,7 @@ static long refuseName(dbCommon *prec, const char *names)
 
 static void resetLostByRecord(boRecord *prec)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
-
-    monitor->resetLost(monitor->arg);
-    logs->resetLost(logs->arg);
+    ebpfMonShellResetLost();
 }
 
 static void acknowledgeGoneByRecord(boRecord *prec)
@@ -59,9 +57,10 @@ static void acknowledgeGoneByRecord(boRecord *prec)
 
 static void rotateLogsByRecord(boRecord *prec)
 {
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    ebpfMonPutLogs *logs = ebpfMonShellGetLogs();
 
-    logs->rotate(logs->arg);
+    if (logs)
+        ebpfMonPutLogsRotate(logs);
 }
 
 static void acknowledgeByRecord(boRecord *prec)

@@ -15,6 +15,7 @@
 
 #include "access/guard.h"
 #include "common/serviceManager.h"
+#include "export/log/putLogs.h"
 #include "model/ops.h"
 #include "model/published.h"
 #include "module/modules.h"
@@ -47,13 +48,13 @@ static long initDriver(void)
 static long reportDriver(int level)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
     ebpfMonOpStatus status = monitor->addReport(monitor->arg, report, level);
 
     ebpfMonTextReportPrint(report);
     ebpfMonShellCheckOp("ebpfMon", status, "");
-    logs->report(logs->arg, level);
+    if (ebpfMonOpsGet()->logs)
+        ebpfMonPutLogsReport(ebpfMonOpsGet()->logs, level);
     ebpfMonModulesReport(level);
     ebpfMonGuardReport(level);
     return 0;

@@ -8,6 +8,7 @@
 
 #include "access/guard.h"
 #include "common/textReport.h"
+#include "export/log/putLogs.h"
 #include "model/ops.h"
 #include "model/published.h"
 #include "module/modules.h"
@@ -116,21 +117,17 @@ static void setReference(const iocshArgBuf *args)
 
 static void resetLost(const iocshArgBuf *args)
 {
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
-
-    monitor->resetLost(monitor->arg);
-    logs->resetLost(logs->arg);
+    ebpfMonShellResetLost();
 }
 
 static void printReport(const iocshArgBuf *args)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
     ebpfMonTextReport *report = ebpfMonTextReportNew();
 
     ebpfMonShellPrintReport("ebpfMonReport", report, monitor->addReport(monitor->arg, report, args[0].ival), "");
-    logs->report(logs->arg, args[0].ival);
+    if (ebpfMonOpsGet()->logs)
+        ebpfMonPutLogsReport(ebpfMonOpsGet()->logs, args[0].ival);
     ebpfMonModulesReport(args[0].ival);
 }
 
@@ -265,10 +262,12 @@ static int parseArgument(const char *command, const char *what, const char *argu
 
 static void addJsonLog(const iocshArgBuf *args)
 {
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    ebpfMonPutLogs *logs = ebpfMonShellGetLogs();
     double maxMB = 100, hours = 0, keep = 10;
     int mode;
 
+    if (!logs)
+        return;
     if (!ebpfMonShellHasText(args[0].sval)) {
         ebpfMonShellFail("ebpfMonJsonLog: give the name of a file\n");
         return;
@@ -282,48 +281,51 @@ static void addJsonLog(const iocshArgBuf *args)
     }
     if (!(keep >= 0 && keep <= 1000)) /* it may be too large for an int: the log refuses -1 */
         keep = -1;
-    ebpfMonShellSetStatus(logs->json(logs->arg, args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
+    ebpfMonShellSetStatus(ebpfMonPutLogsAddJson(logs, args[0].sval, maxMB, hours, (int)keep, (ebpfMonLogMode)mode));
 }
 
 static void addCaPutLog(const iocshArgBuf *args)
 {
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    ebpfMonPutLogs *logs = ebpfMonShellGetLogs();
     const char *format = ebpfMonShellHasText(args[1].sval) ? args[1].sval : "text";
     int mode, json = epicsStrCaseCmp(format, "json") == 0;
 
+    if (!logs)
+        return;
     if (!ebpfMonShellHasText(args[0].sval) || (!json && epicsStrCaseCmp(format, "text") != 0)) {
         ebpfMonShellFail("ebpfMonCaPutLog: give HOST:PORT, a file with a \"/\" in its name, or PV; and the "
                          "format, text or json\n");
         return;
     }
     mode = parseMode("ebpfMonCaPutLog", args[2].sval, "changes");
-    ebpfMonShellSetStatus(mode < 0 ? -1 : logs->caPutLog(logs->arg, args[0].sval, json, (ebpfMonLogMode)mode,
+    ebpfMonShellSetStatus(mode < 0 ? -1 : ebpfMonPutLogsAddCaPutLog(logs, args[0].sval, json, (ebpfMonLogMode)mode,
                                                                     ebpfMonShellGetText(args[3].sval, "")));
 }
 
 static void setMetadata(const iocshArgBuf *args)
 {
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    ebpfMonPutLogs *logs = ebpfMonShellGetLogs();
 
-    if (!ebpfMonShellHasText(args[0].sval)) {
+    if (!ebpfMonShellHasText(args[0].sval))
         ebpfMonShellFail("ebpfMonLogMetadata: give a key and a value\n");
-        return;
-    }
-    ebpfMonShellSetStatus(logs->metadata(logs->arg, args[0].sval, ebpfMonShellGetText(args[1].sval, "")));
+    else if (logs)
+        ebpfMonShellSetStatus(ebpfMonPutLogsSetMetadata(logs, args[0].sval, ebpfMonShellGetText(args[1].sval, "")));
 }
 
 static void rotateLogs(const iocshArgBuf *args)
 {
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    ebpfMonPutLogs *logs = ebpfMonShellGetLogs();
 
-    ebpfMonShellSetStatus(logs->rotate(logs->arg));
+    if (logs)
+        ebpfMonShellSetStatus(ebpfMonPutLogsRotate(logs));
 }
 
 static void printLogs(const iocshArgBuf *args)
 {
-    const ebpfMonLogOps *logs = ebpfMonOpsGet()->logs;
+    ebpfMonPutLogs *logs = ebpfMonShellGetLogs();
 
-    logs->report(logs->arg, args[0].ival);
+    if (logs)
+        ebpfMonPutLogsReport(logs, args[0].ival);
 }
 
 /* --- the commands --- */

@@ -4,6 +4,7 @@
 #include <cantProceed.h>
 #include <errlog.h>
 
+#include "export/log/putLogs.h"
 #include "model/filter.h"
 #include "record/shellCommand.h"
 
@@ -73,6 +74,25 @@ void ebpfMonShellFail(const char *format, ...)
 void ebpfMonShellSetStatus(long status)
 {
     iocshSetError(status ? -1 : 0);
+}
+
+void ebpfMonShellResetLost(void)
+{
+    const ebpfMonOps *ops = ebpfMonOpsGet();
+
+    ops->monitor->resetLost(ops->monitor->arg);
+    if (ops->logs)
+        ebpfMonPutLogsResetLost(ops->logs);
+}
+
+ebpfMonPutLogs *ebpfMonShellGetLogs(void)
+{
+    ebpfMonPutLogs *logs = ebpfMonOpsGet()->logs;
+
+    if (!logs)
+        ebpfMonShellFail("ebpfMon: the logs are not linked in, or not registered. Call "
+                         "ebpfMon_registerRecordDeviceDriver first.\n");
+    return logs;
 }
 
 int ebpfMonShellCheckOp(const char *caller, ebpfMonOpStatus status, const char *why)

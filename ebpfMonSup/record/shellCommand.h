@@ -51,6 +51,13 @@ void ebpfMonShellFail(const char *format, ...) EPICS_PRINTF_STYLE(1, 2);
 /* Sets the status of the command; nonzero: it failed. The iocsh command "on error" uses it. */
 void ebpfMonShellSetStatus(long status);
 
+/* The logs of puts. NULL: there are none, because the monitor is not registered: a message says so, and the status is
+ * set. */
+struct ebpfMonPutLogs *ebpfMonShellGetLogs(void);
+
+/* Resets the counts of what was lost: of the monitor, and of the logs. Any thread. */
+void ebpfMonShellResetLost(void);
+
 /* If the operation failed, prints to the error log what to do. "caller": the command, or the function of ebpfMon.h;
  * "why": the reason that the operation gave, for ebpfMonOpRefused. 0, or -1: it failed. Any thread. */
 int ebpfMonShellCheckOp(const char *caller, ebpfMonOpStatus status, const char *why);

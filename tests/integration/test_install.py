@@ -264,6 +264,8 @@ def test_console(installed, new_ioc, new_service):
     assert answer.returncode == 0 and f" {ioc.pid} " in answer.stdout and "failed" in answer.stdout, answer
     assert "state:" not in answer.stdout.lower().split("failed")[1], "nothing after exit"
     assert ioc.name in type_in("ebpfMonIocs\n", *as_user(service.uid, [])).stdout, "without exit, as the service's user"
+    report = type_in("ebpfMonReport\nebpfMonLogShow\n").stdout
+    assert report.count("logs: ") == 2 and "OTLP" in report and "settings: " in report, report
     assert str(ioc.pid) not in type_in("ebpfMonIocs\n" + "x" * 2000 + "\n").stdout.split("a line may have")[1]
     service.run.chmod(0o777)
     (service.run / "console").chmod(0o777)  # without the rights of the file, only the user of the client protects it

@@ -166,7 +166,7 @@ static inline void putNumber(unsigned number)
 
 static inline long startJsonLog(const char *file, double maxMB, double hours, int keep)
 {
-    return ebpfMonPutLogsGetOps(logs)->json(logs, pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
+    return ebpfMonPutLogsAddJson(logs, pathOf(file), maxMB, hours, keep, ebpfMonLogAll);
 }
 
 static inline int wroteMany(const void *number)

@@ -82,24 +82,6 @@ static void fakeAcknowledgeGone(void *arg)
     testPass("IOCs that are gone were acknowledged");
 }
 
-static void fakeLogReset(void *arg)
-{
-    fakeMonitor.logResets++;
-}
-
-static long fakeRotate(void *arg)
-{
-    fakeMonitor.rotations++;
-    return 0;
-}
-
-static void fakeLogReport(void *arg, int level)
-{
-    fakeMonitor.logReport = level;
-}
-
-static const ebpfMonLogOps fakeLog = {.rotate = fakeRotate, .resetLost = fakeLogReset, .report = fakeLogReport};
-
 static ebpfMonOpStatus fakeAddList(void *arg, ebpfMonList of, ebpfMonTextReport *report, const char *pattern,
                                    const char *record)
 {
@@ -276,7 +258,6 @@ void recordTestBegin(void)
     testRecord_registerRecordDeviceDriver(pdbbase);
     ops = *ebpfMonOpsGet(); /* of the monitor, which has just registered */
     ops.monitor = &fakeOps;
-    ops.logs = &fakeLog;
     ebpfMonOpsSet(&ops);
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");

@@ -17,8 +17,6 @@ typedef struct {
     int      polls;  /* atomic: number of questions whether a filter is applied */
     int      levelSet;
     ebpfMonOpStatus status; /* the result of its operations */
-    unsigned logResets, rotations;
-    int      logReport;
 } recordTestMonitor;
 
 extern recordTestMonitor fakeMonitor;

@@ -67,9 +67,9 @@ static void testBurstLog(void)
 
     testDiag("mode burst, to the PV and a file; the end of the monitor ends bursts");
     begin();
-    ebpfMonPutLogsGetOps(logs)->metadata(logs, "lab", "B2");
-    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, "PV", 1, ebpfMonLogAll, "") == 0);
-    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
+    ebpfMonPutLogsSetMetadata(logs, "lab", "B2");
+    testOk1(ebpfMonPutLogsAddCaPutLog(logs, "PV", 1, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonPutLogsAddCaPutLog(logs, pathOf("burst.log"), 0, ebpfMonLogBurst, "%i ") == 0);
     for (unsigned i = 0; i < 100; i++) {
         p = somePut(i);
         strcpy(p.pv, i % 2 ? "A" : "B");
@@ -100,7 +100,7 @@ static void testTwo(void)
 
     testDiag("two exports in one process");
     startJsonLog("one.json", 0, 0, 0);
-    testOk1(ebpfMonPutLogsGetOps(other)->json(other, pathOf("other.json"), 0, 0, 0, ebpfMonLogAll) == 0);
+    testOk1(ebpfMonPutLogsAddJson(other, pathOf("other.json"), 0, 0, 0, ebpfMonLogAll) == 0);
     ebpfMonPutLogsAddPut(other, &p);
     ebpfMonPutLogsAddPut(other, &p);
     ebpfMonPutLogsAddPut(logs, &p);

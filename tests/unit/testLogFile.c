@@ -58,7 +58,7 @@ static void testRotation(void)
     for (unsigned i = 0; i < 4; i++) {
         putNumber(i);
         writeUntil(i + 1);
-        testOk1(ebpfMonPutLogsGetOps(logs)->rotate(logs) == 0);
+        testOk1(ebpfMonPutLogsRotate(logs) == 0);
         if (i < 2) {
             snprintf(name, sizeof(name), "asked.json.%u", i + 1);
             testOk(until(hasFile, pathOf(name)), "%s", name);
@@ -115,14 +115,14 @@ static void testRefused(void)
 {
     testDiag("settings that are refused");
     eltc(0);
-    testOk1(ebpfMonPutLogsGetOps(logs)->json(logs, dir, 0, 0, 0, ebpfMonLogAll) != 0);
+    testOk1(ebpfMonPutLogsAddJson(logs, dir, 0, 0, 0, ebpfMonLogAll) != 0);
     testOk1(startJsonLog("x", -1, 0, 0) != 0 && startJsonLog("x", NAN, 0, 0) != 0 &&
             startJsonLog("x", 0, 0, 5000) != 0);
-    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, "no such host", 0, ebpfMonLogAll, "") != 0);
-    testOk1(ebpfMonPutLogsGetOps(logs)->metadata(logs, "pv", "x") != 0);
-    testOk1(ebpfMonPutLogsGetOps(logs)->rotate(logs) != 0);
+    testOk1(ebpfMonPutLogsAddCaPutLog(logs, "no such host", 0, ebpfMonLogAll, "") != 0);
+    testOk1(ebpfMonPutLogsSetMetadata(logs, "pv", "x") != 0);
+    testOk1(ebpfMonPutLogsRotate(logs) != 0);
     startJsonLog("twice", 0, 0, 0);
-    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, pathOf("twice"), 0, ebpfMonLogAll, "") != 0);
+    testOk1(ebpfMonPutLogsAddCaPutLog(logs, pathOf("twice"), 0, ebpfMonLogAll, "") != 0);
     ebpfMonPutLogsStop(logs, 10);
     eltc(1);
 }

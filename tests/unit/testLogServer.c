@@ -60,7 +60,7 @@ static void startLog(int port)
     char target[64];
 
     snprintf(target, sizeof(target), "127.0.0.1:%d", port);
-    testOk1(ebpfMonPutLogsGetOps(logs)->caPutLog(logs, target, port != serverPort, ebpfMonLogAll, "") == 0);
+    testOk1(ebpfMonPutLogsAddCaPutLog(logs, target, port != serverPort, ebpfMonLogAll, "") == 0);
 }
 
 static void testKilled(void)

@@ -151,7 +151,7 @@ static void testRotationBesideTraps(void)
     for (unsigned i = 0; i < 3; i++) {
         putNumber(i);
         writeUntil(i + 1);
-        testOk1(ebpfMonPutLogsGetOps(logs)->rotate(logs) == 0);
+        testOk1(ebpfMonPutLogsRotate(logs) == 0);
         testOk1(until(hasFile, pathOf("trap/r.json")));
     }
     putNumber(3);

@@ -237,17 +237,16 @@ static uint64_t published(void)
 static void testObject(void)
 {
     ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
-    const ebpfMonLogOps *ops = ebpfMonPutLogsGetOps(logs);
     ebpfMonPut p = somePut(1);
     size_t len;
     char *text;
 
     testDiag("the logs of a process");
     ebpfMonPutLogsAddPut(logs, &p); /* no log: no line is written */
-    testOk1(ops->rotate(logs) != 0);
-    testOk1(ops->metadata(logs, "lab", "B2") == 0 && ops->metadata(logs, "pv", "x") != 0);
+    testOk1(ebpfMonPutLogsRotate(logs) != 0);
+    testOk1(ebpfMonPutLogsSetMetadata(logs, "lab", "B2") == 0 && ebpfMonPutLogsSetMetadata(logs, "pv", "x") != 0);
     for (int round = 0; round < 2; round++) {
-        testOk1(ops->caPutLog(logs, pathOf("object.log"), 1, ebpfMonLogAll, "%i ") == 0);
+        testOk1(ebpfMonPutLogsAddCaPutLog(logs, pathOf("object.log"), 1, ebpfMonLogAll, "%i ") == 0);
         for (unsigned i = 0; i < 100; i++)
             ebpfMonPutLogsAddPut(logs, &p);
         ebpfMonPutLogsFree(logs); /* nothing happens, because its thread runs */
@@ -319,13 +318,12 @@ static void keepMessage(void *unused, const char *text)
 static void testQueueLosses(void)
 {
     ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
-    const ebpfMonLogOps *ops = ebpfMonPutLogsGetOps(logs);
     ebpfMonRecordQueueState q;
     uint64_t made, lines, reported;
 
     testDiag("puts that the queue lost are a line of the log");
     begin();
-    ops->json(logs, pathOf("queue.json"), 0, 0, 0, ebpfMonLogAll);
+    ebpfMonPutLogsAddJson(logs, pathOf("queue.json"), 0, 0, 0, ebpfMonLogAll);
     ebpfMonPublishedLock();
     made = fillQueue(logs);
     ebpfMonRecordQueueGetState(logs->queue, &q);
@@ -356,18 +354,17 @@ static void testQueueLosses(void)
 static void testTooMany(void)
 {
     ebpfMonPutLogs *logs = ebpfMonPutLogsNew();
-    const ebpfMonLogOps *ops = ebpfMonPutLogsGetOps(logs);
     char name[16];
     int refused = 0;
 
     testDiag("the number of logs is limited");
     for (unsigned i = 0; i <= EBPFMON_PUT_LOGS; i++) {
         sprintf(name, "many%u", i);
-        refused += ops->json(logs, pathOf(name), 0, 0, 0, ebpfMonLogAll) != 0;
+        refused += ebpfMonPutLogsAddJson(logs, pathOf(name), 0, 0, 0, ebpfMonLogAll) != 0;
     }
     testOk(refused == 1, "%d refused", refused);
-    testOk1(ops->json(logs, pathOf("many3"), 0, 0, 0, ebpfMonLogOff) == 0);
-    testOk1(ops->json(logs, pathOf("another"), 0, 0, 0, ebpfMonLogAll) == 0);
+    testOk1(ebpfMonPutLogsAddJson(logs, pathOf("many3"), 0, 0, 0, ebpfMonLogOff) == 0);
+    testOk1(ebpfMonPutLogsAddJson(logs, pathOf("another"), 0, 0, 0, ebpfMonLogAll) == 0);
     ebpfMonPutLogsStop(logs, 5);
     ebpfMonPutLogsFree(logs);
 }

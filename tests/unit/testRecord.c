@@ -13,6 +13,7 @@
 #include <iocsh.h>
 #include <testMain.h>
 
+#include "export/log/putLogs.h"
 #include "recordTest.h"
 
 static void testBefore(void)
@@ -39,6 +40,7 @@ static void testValues(void)
     static const double edges[] = {0, 0, 0, 7};
     static const epicsInt32 pids[] = {4711, 0};
     ebpfMonPublished *published;
+    ebpfMonPutLogs *logs;
 
     testDiag("the monitor runs: one change of state reaches all");
     recordTestRun();
@@ -83,6 +85,7 @@ static void testValues(void)
     expect("T:B:PROC_CNT.SEVR", "INVALID"); /* not found */
 
     testDiag("losses");
+    logs = ebpfMonOpsGet()->logs;
     published = ebpfMonPublishedLock();
     published->losses.count = 3;
     published->losses.isGrowing = 1;
@@ -93,8 +96,9 @@ static void testValues(void)
     expect("T:LOST_CNT.SEVR", "MINOR");
     expect("T:LOST_CNT.AMSG", "ring");
     expect("T:LOST_CNTS", "3");
+    logs->goneLost = 5;
     testdbPutFieldOk("T:LOST_RESET", DBR_LONG, 1);
-    testOk1(fakeMonitor.resets == 1 && fakeMonitor.logResets == 1);
+    testOk1(fakeMonitor.resets == 1 && logs->lostBase == 5);
 
     testDiag("logs");
     expect("T:LOG_STATE", "Off");
@@ -112,8 +116,11 @@ static void testValues(void)
     expect("T:LOG_LOST_CNT.SEVR", "MINOR");
     expect("T:LOG_QUEUE_LOAD.SEVR", "MINOR");
     expect("T:PUT_LAST_CAPUTLOG.VAL$", "no put yet");
+    logs->queue = ebpfMonRecordQueueNew(4096);
+    logs->wanted[0].kind = ebpfMonPutLogFile;
     testdbPutFieldOk("T:LOG_ROTATE", DBR_LONG, 1);
-    testOk1(fakeMonitor.rotations == 1 && fakeMonitor.logResets == 1);
+    testOk1(logs->rotations == 1 && logs->lostBase == 5);
+    logs->wanted[0].kind = ebpfMonPutLogNone;
 }
 
 static void testIoc(void)

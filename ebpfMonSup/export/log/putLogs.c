@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <epicsAtomic.h>
 #include <epicsSignal.h>
+#include <epicsStdio.h>
 #include <epicsThread.h>
 #include <errlog.h>
 #include <inttypes.h>
@@ -386,9 +387,8 @@ static long configureLog(ebpfMonPutLogs *logs, const ebpfMonPutLogConf *conf)
     return status;
 }
 
-static long setMetadata(void *arg, const char *key, const char *value)
+long ebpfMonPutLogsSetMetadata(ebpfMonPutLogs *logs, const char *key, const char *value)
 {
-    ebpfMonPutLogs *logs = arg;
     int status;
 
     epicsMutexMustLock(logs->lock);
@@ -398,9 +398,8 @@ static long setMetadata(void *arg, const char *key, const char *value)
     return status;
 }
 
-static long rotateLogs(void *arg)
+long ebpfMonPutLogsRotate(ebpfMonPutLogs *logs)
 {
-    ebpfMonPutLogs *logs = arg;
     unsigned files = 0;
 
     epicsMutexMustLock(logs->lock);
@@ -416,9 +415,8 @@ static long rotateLogs(void *arg)
     return -1;
 }
 
-static void resetLost(void *arg)
+void ebpfMonPutLogsResetLost(ebpfMonPutLogs *logs)
 {
-    ebpfMonPutLogs *logs = arg;
     ebpfMonRecordQueueState q = {0};
 
     epicsMutexMustLock(logs->lock);
@@ -432,9 +430,8 @@ static void resetLost(void *arg)
     epicsMutexUnlock(logs->lock);
 }
 
-static void printReport(void *arg, int level)
+void ebpfMonPutLogsReport(ebpfMonPutLogs *logs, int level)
 {
-    ebpfMonPutLogs *logs = arg;
     static const char *const formats[] = {"JSON", "caPutLog text", "caPutLog JSON"};
     ebpfMonPutLogConf conf[EBPFMON_PUT_LOGS];
     ebpfMonPutLogCounts count[EBPFMON_PUT_LOGS];
@@ -496,31 +493,28 @@ void ebpfMonPutLogsStop(ebpfMonPutLogs *logs, double seconds)
     epicsMutexUnlock(logs->lock);
 }
 
-static long setJsonLog(void *arg, const char *file, double maxMB, double hours, int keep, ebpfMonLogMode mode)
+long ebpfMonPutLogsAddJson(ebpfMonPutLogs *logs, const char *file, double maxMB, double hours, int keep,
+                           ebpfMonLogMode mode)
 {
     ebpfMonPutLogConf conf;
 
-    return ebpfMonPutLogConfSetJson(&conf, file, maxMB, hours, keep, mode) ? -1 : configureLog(arg, &conf);
+    return ebpfMonPutLogConfSetJson(&conf, file, maxMB, hours, keep, mode) ? -1 : configureLog(logs, &conf);
 }
 
-static long setCaPutLog(void *arg, const char *target, int asJson, ebpfMonLogMode mode, const char *prefix)
+long ebpfMonPutLogsAddCaPutLog(ebpfMonPutLogs *logs, const char *target, int asJson, ebpfMonLogMode mode,
+                               const char *prefix)
 {
     ebpfMonPutLogConf conf;
 
-    return ebpfMonPutLogConfSetCaPutLog(&conf, target, asJson, mode, prefix) ? -1 : configureLog(arg, &conf);
+    return ebpfMonPutLogConfSetCaPutLog(&conf, target, asJson, mode, prefix) ? -1 : configureLog(logs, &conf);
 }
 
 ebpfMonPutLogs *ebpfMonPutLogsNew(void)
 {
     ebpfMonPutLogs *logs = calloc(1, sizeof(*logs));
 
-    if (!logs)
-        return NULL;
-    logs->lock = epicsMutexMustCreate();
-    logs->ops = (ebpfMonLogOps){
-        .arg = logs, .json = setJsonLog, .caPutLog = setCaPutLog, .metadata = setMetadata, .rotate = rotateLogs,
-        .resetLost = resetLost, .report = printReport,
-    };
+    if (logs)
+        logs->lock = epicsMutexMustCreate();
     return logs;
 }
 
@@ -531,9 +525,4 @@ void ebpfMonPutLogsFree(ebpfMonPutLogs *logs)
     ebpfMonRecordQueueFree(logs->queue);
     epicsMutexDestroy(logs->lock);
     free(logs);
-}
-
-const ebpfMonLogOps *ebpfMonPutLogsGetOps(const ebpfMonPutLogs *logs)
-{
-    return &logs->ops;
 }

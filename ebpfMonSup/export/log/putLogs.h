@@ -35,7 +35,6 @@ typedef struct {
 } ebpfMonLogWriter;
 
 typedef struct ebpfMonPutLogs {
-    ebpfMonLogOps ops;         /* never changes */
     int active;                /* atomic; nonzero: puts are queued */
     ebpfMonRecordQueue *queue; /* packed puts; made with the first log, before "active" is set, and then kept */
     epicsMutexId lock;         /* protects the members below, except "writer" */
@@ -59,8 +58,21 @@ ebpfMonPutLogs *ebpfMonPutLogsNew(void);
  * NULL does no harm. */
 void ebpfMonPutLogsFree(ebpfMonPutLogs *logs);
 
-/* The operations that commands and records call. They stay valid until ebpfMonPutLogsFree. */
-const ebpfMonLogOps *ebpfMonPutLogsGetOps(const ebpfMonPutLogs *logs);
+/* For commands and records. Those that return a status: 0; or -1, and a message was logged. */
+
+/* Writes JSON lines to a file. maxMB, hours: the file is rotated when it has this size or age; 0: never. keep: number
+ * of rotated files that stay. */
+long ebpfMonPutLogsAddJson(ebpfMonPutLogs *logs, const char *file, double maxMB, double hours, int keep,
+                           ebpfMonLogMode mode);
+/* Writes lines in the format of caPutLog. target: a file (with a "/" in its name), host[:port], or "PV". prefix: stands
+ * before each line; %i is the IOC. */
+long ebpfMonPutLogsAddCaPutLog(ebpfMonPutLogs *logs, const char *target, int asJson, ebpfMonLogMode mode,
+                               const char *prefix);
+/* Sets a pair of caPutLog's JSON metadata. An empty value removes the key. */
+long ebpfMonPutLogsSetMetadata(ebpfMonPutLogs *logs, const char *key, const char *value);
+long ebpfMonPutLogsRotate(ebpfMonPutLogs *logs); /* all files, now */
+void ebpfMonPutLogsResetLost(ebpfMonPutLogs *logs);
+void ebpfMonPutLogsReport(ebpfMonPutLogs *logs, int level); /* to stdout */
 
 /* Queues a put. Without a log it returns at once. */
 void ebpfMonPutLogsAddPut(ebpfMonPutLogs *logs, const ebpfMonPut *put);

@@ -25,7 +25,7 @@ typedef struct {
 /* Notes trouble. Logs a message when it begins, and when its reason changes. With each call, the time to the next try
  * doubles, from 1 s to "most" seconds. */
 void ebpfMonDestinationSetTrouble(ebpfMonDestination *destination, double now, double most, const char *format, ...)
-    __attribute__((format(printf, 4, 5)));
+    __attribute__((format(__printf__, 4, 5)));
 
 /* Notes that it works. Logs a message if it was in trouble. */
 void ebpfMonDestinationSetWorking(ebpfMonDestination *destination);
