@@ -5,7 +5,8 @@
 #
 #   tools/buildRelease.sh SOURCE RELEASE [COMPILER [OPTIMISATION]]
 #   tools/buildRelease.sh ~/.cache/ebpfmon/base.tar.xz 7.0.8.1 clang -O2
-#   tools/buildRelease.sh wheel                 the softIoc of this machine's Base on the libraries of epicscorelibs (PyPI)
+#   tools/buildRelease.sh wheel                 the softIoc of this machine's Base on the libraries of epicscorelibs (PyPI),
+#                                               with QSRV 2 of pvxslibs
 #
 # SOURCE is an archive of the sources, as upstream and Debian have it (apt-get source --download-only epics-base). COMPILER is
 # gcc (the default) or clang, OPTIMISATION -O3 (the default) or another. The build is a folder in "releases" of the cache, or in
@@ -21,18 +22,39 @@ if [ "${1-}" = wheel ]; then
     base=$("$top/tools/epicsBase.sh")
     arch=$(ls "$base/lib" | head -1)
     wheel=$("$("$top/tools/venv.sh")" -c "import os, epicscorelibs as e; print(os.path.dirname(e.__file__))")
+    pvxs=$(dirname "$wheel")/pvxslibs
     release=$(sed -n 's/#define EPICS_VERSION_SHORT *"\(.*\)"/\1/p' "$wheel/include/epicsVersion.h")
     made=$folder/$release
     [ ! -e "$made" ] || die "$made exists already."
     mkdir -p "$made.tmp/bin/$arch" "$made.tmp/lib" "$made.tmp/dbd"
     cp -r "$wheel/lib" "$made.tmp/lib/$arch"
-    perl -CSD "$base/bin/$arch/dbdExpand.pl" -I "$wheel/dbd" -o "$made.tmp/dbd/softIoc.dbd" base.dbd
-    # what the wheel leaves out of libCom
+    cp "$pvxs"/lib/*.so* "$made.tmp/lib/$arch"
+    perl -CSD "$base/bin/$arch/dbdExpand.pl" -I "$wheel/dbd" -I "$pvxs/dbd" -o "$made.tmp/dbd/softIoc.dbd" base.dbd pvxsIoc.dbd
+    # What the wheel leaves out of libCom, the commands of Base, and one that prints what its servers say of themselves.
     echo '#define EPICS_BASE ""' >"$made.tmp/epicsInstallDir.h"
-    cat >"$made.tmp/execDir.c" <<'END'
+    cat >"$made.tmp/softIoc.c" <<'END'
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <dbServer.h>
+#include <iocsh.h>
+void iocshRegisterCommon(void);
+int registerAllRecordDeviceDrivers(void *base);
+static const iocshFuncDef command = {"dbServerStats", 0, NULL};
+static void callDbServerStats(const iocshArgBuf *args)
+{
+    unsigned channels = 0, clients = 0;
+    int servers = dbServerStats(NULL, &channels, &clients);
+
+    printf("%d servers, %u channels, %u clients\n", servers, channels, clients);
+}
+int softIoc_registerRecordDeviceDriver(void *base)
+{
+    iocshRegisterCommon();
+    iocshRegister(&command, callDbServerStats);
+    return registerAllRecordDeviceDrivers(base);
+}
 char *epicsGetExecDir(void)
 {
     char *path = calloc(1, 4096);
@@ -42,13 +64,15 @@ char *epicsGetExecDir(void)
     return path;
 }
 END
-    gcc -c -o "$made.tmp/execDir.o" "$made.tmp/execDir.c"
-    # shellcheck disable=SC2046 # words
-    g++ -O2 -g -w -rdynamic -I"$wheel/include" -I"$wheel/include/os/Linux" -I"$wheel/include/compiler/gcc" -I"$made.tmp" \
-        -DsoftIoc_registerRecordDeviceDriver=registerAllRecordDeviceDrivers -o "$made.tmp/bin/$arch/softIoc" \
-        "$base/modules/database/src/std/softIoc/softMain.cpp" "$made.tmp/execDir.o" -L"$made.tmp/lib/$arch" \
+    include="-I$wheel/include -I$wheel/include/os/Linux -I$wheel/include/compiler/gcc -I$made.tmp"
+    # shellcheck disable=SC2086 # words
+    gcc -O2 -g -c $include -o "$made.tmp/softIoc.o" "$made.tmp/softIoc.c"
+    # shellcheck disable=SC2046,SC2086 # words
+    g++ -O2 -g -w -rdynamic $include -o "$made.tmp/bin/$arch/softIoc" \
+        "$base/modules/database/src/std/softIoc/softMain.cpp" "$made.tmp/softIoc.o" -L"$made.tmp/lib/$arch" \
         -Wl,-rpath,"\$ORIGIN/../../lib/$arch" -Wl,--no-as-needed \
-        $(cd "$made.tmp/lib/$arch" && printf ' -l:%s' libdbRecStd.so.* libdbCore.so.* libca.so.* libCom.so.*)
+        $(cd "$made.tmp/lib/$arch" && printf ' -l:%s' libdbRecStd.so.* libdbCore.so.* libca.so.* libCom.so.* libpvxsIoc.so.* libpvxs.so.* \
+            libevent_*.so.*)
     mv "$made.tmp" "$made"
     echo "$made"
     exit

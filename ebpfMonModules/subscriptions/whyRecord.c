@@ -377,6 +377,16 @@ static const char *nameAlarm(int stat)
     return stat >= 0 && stat < ALARM_NSTATUS ? epicsAlarmConditionStrings[stat] : "?";
 }
 
+/* With its message, where this release of Base keeps one (AMSG). */
+static const char *describeAlarm(const ebpfMonWhyPlace *p, int stat, char *text, size_t size)
+{
+    char message[80];
+
+    ebpfMonWhyReadText(p, "AMSG", message, sizeof(message));
+    snprintf(text, size, message[0] ? "%s (%s)" : "%s", nameAlarm(stat), message);
+    return text;
+}
+
 /* Nonzero: its value is not that of its source, so what follows is of an old value. */
 static int isSourceBad(const recordState *s)
 {
@@ -397,7 +407,7 @@ static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char
 static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size)
 {
     double age = findAge(p, s, l->now);
-    char why[480], thread[16], sdis[100];
+    char why[480], thread[16], sdis[100], alarm[120];
 
     if (findHang(p, NULL, why, sizeof(why)) == 0) {
         snprintf(text, size, "its lock set is held: %s", why);
@@ -415,7 +425,8 @@ static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, in
         snprintf(text, size, "it has never processed and has no value: UDF is 1, SCAN is %s%s", s->scan,
                  s->pact ? ", PACT is 1" : "");
     } else if (isSourceBad(s) && (s->stat != UDF_ALARM || !depth || l->isInvalid)) {
-        snprintf(text, size, "its value is not valid: alarm INVALID, %s", nameAlarm(s->stat));
+        snprintf(text, size, "its value is not valid: alarm INVALID, %s",
+                 describeAlarm(p, s->stat, alarm, sizeof(alarm)));
     } else {
         return 0;
     }
@@ -647,6 +658,7 @@ ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPla
 {
     look l = { .targets = targets };
     recordState before, s;
+    char alarm[120];
     double age;
 
     readState(p, &before);
@@ -665,7 +677,7 @@ ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPla
         return ebpfMonRecordStops;
     if (age >= 0) {
         snprintf(text, size, "last processed %.1f s ago; SCAN %s%s%s%s%s", age, s.scan, s.sevr ? ", alarm " : "",
-                 s.sevr ? nameAlarm(s.stat) : "", s.pact ? "; PACT is 1" : "",
+                 s.sevr ? describeAlarm(p, s.stat, alarm, sizeof(alarm)) : "", s.pact ? "; PACT is 1" : "",
                  ebpfMonWhyReadNumber(p, "DISP") > 0 ? "; DISP is 1: nobody may write" : "");
         return ebpfMonRecordFine;
     }

@@ -4,11 +4,12 @@
 prints a table. Other runs try only the Base of ebpfMon."""
 import getpass
 import os
+import re
 import struct
 import subprocess
 
 import pytest
-from tests.harness import ca, db, paths, rawca, releases
+from tests.harness import ca, db, loopback, paths, rawca, releases
 from tests.harness.soak import IS_LONG
 from tests.harness.traces import traced
 from tests.harness.wait import settled, until
@@ -281,3 +282,149 @@ def test_clients_and_subscriptions(ioc, monitor, watched):
     until(lambda: {n.removesuffix(".VAL"): s for n, s in listed().items()} == {"LO": 0, "AO": 1, "AO.DESC": 2}, 30,
           lambda: f"{listed()}\n" + "\n".join(monitor.command(f'ebpfMonUsers "{ioc.prefix}*"')))
     raw.close()
+
+
+# --- what 7.0.10 and later have --------------------------------------------------------------------------------------
+# tools/buildRelease.sh wheel: 7.0.10.1-DEV with QSRV 2
+
+LATE = (7, 0, 10, 1)
+LATE_BUILDS = [b for b in BUILDS if tuple(map(int, b.release.split("."))) >= LATE]
+EXPRESSION = "VAL+001" + "".join(f"+0*{chr(ord('A') + i % 21)}" for i in range(38))  # 159 letters, and the end of a text
+DELAYED, EACH = 120, 15
+LATE_DATABASE = "".join([
+    db.READY,
+    db.record("calc", "LONG", CALC=EXPRESSION, **{f"INP{chr(ord('A') + i)}": i for i in range(20)}, INPU="$(P)SOURCE CP NMS"),
+    db.record("ao", "SOURCE"), db.record("calcout", "LAST", CALC="U", INPU="$(P)SOURCE CP NMS", OUT="$(P)READ PP"), db.record("ao", "READ"),
+    db.record("dfanout", "FAN16", OUTP="$(P)SIXTEEN PP"), db.record("ao", "SIXTEEN"),
+    db.record("stringin", "ILL", DTYP="getenv", INP="@EBPFMON_NO_SUCH", SCAN="1 second"),
+    db.counter("PLAIN"),
+    # in each pass 120 records end in the threads of one callback queue
+    db.counter("START", FLNK="$(P)FAN"),
+    db.record("fanout", "FAN", SELM="All", **{f"LNK{i + 1}": f"$(P)F{i}" for i in range(DELAYED // EACH)}),
+    *(db.record("fanout", f"F{i}", SELM="All", **{f"LNK{k + 1:X}": f"$(P)D{i * EACH + k}" for k in range(EACH)}) for i in range(DELAYED // EACH)),
+    *(db.out_counter(f"D{i}", ODLY="0.01", OUT="$(P)T PP" if i == 0 else "", FLNK=f"$(P)E{i}") for i in range(DELAYED)),
+    *(db.counter(f"E{i}") for i in range(DELAYED)), db.record("ao", "T"),
+])
+
+
+@pytest.fixture(scope="module", params=LATE_BUILDS, ids=map(releases.title, LATE_BUILDS))
+def late(request, module_ioc, module_monitor, tmp_path_factory):
+    """An IOC of this build with 64 threads for each callback queue, and a monitor."""
+    program, environ = releases.prepare(request.param, tmp_path_factory.getbasetemp())
+    tmp = tmp_path_factory.mktemp("late")
+    prefix = f"T{os.getpid()}:late{request.param_index}:"
+    (tmp / "late.db").write_text(LATE_DATABASE)
+    (tmp / "st.cmd").write_text(f'callbackParallelThreads 64 "*"\ndbLoadRecords "{tmp}/late.db" "P={prefix}"\niocInit\n')
+    ioc = module_ioc(kind="streamIoc", program=program, environ=environ, prefix=prefix, files=[tmp / "st.cmd"]).start()
+    monitor = module_monitor(iocs=ioc.name).start()
+    monitor.wait_ioc(ioc, records=len(LATE_DATABASE.splitlines()))
+    until(lambda: len(monitor.records(ioc.name)) == len(LATE_DATABASE.splitlines()), 20, "counts")
+    yield ioc, monitor, request.param.kind
+    monitor.discard()
+    ioc.discard()
+
+
+def test_long_expression(late):
+    """CALC has 160 letters: old and new value are whole over Channel Access and pvAccess, and the record with inputs to U is
+    counted exactly."""
+    ioc, monitor, _ = late
+    pv = ioc.prefix + "LONG"
+    other = EXPRESSION.replace("VAL+001", "001+VAL")
+    assert len(EXPRESSION) == len(other) == 159
+    assert ioc.run("caput", "-S", pv + ".CALC$", other).returncode == 0
+    put_of(monitor, pv + ".CALC", f"{EXPRESSION} -> {other}", getpass.getuser())
+    assert ioc.run("pvput", pv + ".CALC", EXPRESSION).returncode == 0
+    put_of(monitor, pv + ".CALC", f"{other} -> {EXPRESSION}", getpass.getuser())
+    before, own = monitor.records(ioc.name)[pv].count, int(ioc.get("LONG"))
+    for i in range(N):
+        ioc.put("SOURCE", i + 1)
+    until(lambda: int(ioc.get("LONG")) == own + N and monitor.records(ioc.name)[pv].count == before + N, 20,
+          lambda: f"{own + N}: {ioc.get('LONG')}; {before + N}: {monitor.records(ioc.name)[pv]}")
+
+
+def test_last_links(late):
+    """Input U and output P are links as the others: who wrote, and why."""
+    ioc, monitor, _ = late
+    old = int(ioc.get("READ"))
+    ioc.put("SOURCE", 77)
+    line = put_of(monitor, ioc.prefix + "READ", f"{old} -> 77")
+    assert f"link {ioc.prefix}LAST.OUT" in line and f"CP link from {ioc.prefix}SOURCE" in line, line
+    ioc.put("FAN16", 5)
+    line = put_of(monitor, ioc.prefix + "SIXTEEN", "0 -> 5")
+    assert f"link {ioc.prefix}FAN16.OUTP" in line, line
+
+
+def test_alarm_message(late):
+    """ebpfMonWhy repeats the message of an alarm."""
+    ioc, monitor, _ = late
+    message = until(lambda: ioc.get("ILL.AMSG"), 10, "the message")
+    why = "\n".join(monitor.command(f"ebpfMonWhy {ioc.prefix}ILL"))
+    assert f"alarm INVALID, UDF ({message})" in why, why
+
+
+def test_server_statistics(late):
+    """As many clients and channels as the servers of the IOC count themselves (dbServerStats)."""
+    ioc, monitor, _ = late
+
+    def stats():
+        return tuple(map(int, re.search(r"2 servers, (\d+) channels, (\d+) clients", "\n".join(ioc.command("dbServerStats"))).groups()))
+
+    def ours():
+        rows = [line.split() for line in monitor.command(f'ebpfMonClients "{ioc.name}"')]
+        rows = [r for r in rows if r[0] == ioc.name]
+        return sum(int(r[4]) for r in rows), len(rows)
+
+    raw = [rawca.RawCa(ioc.port, "lister", "office") for _ in range(2)]
+    with loopback.pva_context(ioc.port) as pva:
+        for i, name in enumerate(("SOURCE", "READ", "T")):
+            raw[0].sid(ioc.prefix + name)
+            raw[1].sid(ioc.prefix + name + ".DESC")
+            pva.get(ioc.prefix + name, timeout=60)
+        assert stats()[0] >= 9 and stats()[1] >= 3
+        until(lambda: ours() == stats(), 30, lambda: f"{ours()}, {stats()}\n" + "\n".join(monitor.command(f'ebpfMonClients "{ioc.name}"')))
+    for r in raw:
+        r.close()
+
+
+def test_callback_threads(late):
+    """64 threads take callbacks from one queue: counts are exact, the link that writes and the queue are known."""
+    ioc, monitor, kind = late
+    names = [f"{ioc.prefix}{kind}{i}" for kind in "DE" for i in range(DELAYED)]
+    before = monitor.records(ioc.name)
+    own = ca.get_integers(names)
+    for i in range(N):
+        ioc.put("START.PROC", 1)
+        until(lambda: set(ca.get_integers(names[DELAYED:]).values()) == {own[names[-1]] + i + 1}, 20, "all end")
+    until(lambda: all(monitor.records(ioc.name)[n].count == before[n].count + N for n in names), 20,
+          lambda: {n: monitor.records(ioc.name)[n] for n in names if monitor.records(ioc.name)[n].count != before[n].count + N})
+    assert not [n for n in names if "atleast" in monitor.records(ioc.name)[n].flags]
+    line = put_of(monitor, ioc.prefix + "T", f"{N - 1} -> {N}")
+    assert f"link {ioc.prefix}D0.OUT" in line and f"{ioc.prefix}START" in line and str(os.getpid()) in line, line
+    if kind == "stripped":
+        monitor.wait_text("QUEUE_MSG", lambda text: f"{ioc.name}: not known: its files have no symbols" in text)
+        return
+    truth = {m[1]: tuple(map(int, m.groups()[1:])) for m in
+             (re.match(r" *(cb\w+) +(\d+) +(\d+) +(\d+) +[\d.]+ +(\d+)$", text) for text in ioc.command("callbackQueueShow")) if m}
+    assert truth["cbLow"][0] > 0
+
+    def queues():
+        table = zip(*(monitor.list(f"QUEUE_{c}") for c in ("IOCS", "NAMES", "HIGHS", "USEDS", "SIZES", "OVERFLOW_CNTS")))
+        return {r[1]: r[2:] for r in table if r[0] == ioc.name and r[1].startswith("cb")}
+
+    until(lambda: queues() == truth, 15, lambda: f"{queues()}, {truth}: {monitor.text('QUEUE_MSG')}")
+
+
+@pytest.mark.parametrize("options", ["block=true,process=true", "process=true", "block=true,process=false"])
+def test_options_of_a_put(late, options):
+    """pvAccess: the client, old and new value, the result of a put that waits; it is a processing if the record processed."""
+    ioc, monitor, _ = late
+    for field in ("A", "DESC"):  # QSRV 2 decides which of these process it
+        pv, old, new = f"{ioc.prefix}PLAIN.{field}", ioc.get(f"PLAIN.{field}", as_string=True), 100 + len(options)
+        before, own = monitor.records(ioc.name)[ioc.prefix + "PLAIN"].count, int(ioc.get("PLAIN"))
+        done = ioc.run("pvput", "-r", f"record[{options}]field(value)", pv, new)
+        assert done.returncode == 0, done
+        line = put_of(monitor, pv, f"{old} -> {new}", getpass.getuser())
+        assert "pvput[" in line and "FAILED" not in line and "not seen" not in line, line
+        processed = int(ioc.get("PLAIN")) - own
+        assert processed == 1 or field == "DESC" or "process=false" in options
+        until(lambda: monitor.records(ioc.name)[ioc.prefix + "PLAIN"].count == before + processed, 10, lambda: monitor.records(ioc.name))
