@@ -419,17 +419,18 @@ unsigned topTableChoose(const topTable *table, const char *filter, const char *r
 
 /* --- a cell ------------------------------------------------------------------------------------------ */
 
-static int hasFlag(const topTable *table, unsigned row, topFlag flag)
+/* What the column of this flag has; 0: there is none. */
+static int getFlag(const topTable *table, unsigned row, topFlag flag)
 {
     for (unsigned i = 0; i < table->columns; i++)
         if (table->spec->column[i].flag == flag && table->column[i].numbers[row] != 0)
-            return 1;
+            return (int)table->column[i].numbers[row];
     return 0;
 }
 
 static void formatNumber(double number, topFormat format, char *text, size_t size)
 {
-    if (!isfinite(number))
+    if (!isfinite(number) || (format == topAsCount && number < 0)) /* not known */
         epicsSnprintf(text, size, "-");
     else
         epicsSnprintf(text, size, "%.*f", format >= topAsThousandths ? 3 : format == topAsTenths,
@@ -446,7 +447,7 @@ void topTableFormat(const topTable *table, unsigned row, unsigned column, int is
         epicsSnprintf(text, size, "%.12s", it->texts[row] + strlen("2026-11-21 "));
     else if (isText(it))
         epicsSnprintf(text, size, "%s", it->texts[row]);
-    else if (isFirstNumber && hasFlag(table, row, topFlagAtLeast)) {
+    else if (isFirstNumber && getFlag(table, row, topFlagAtLeast)) {
         text[0] = '>';
         text[1] = '=';
         formatNumber(it->numbers[row], format, text + 2, size - 2);
@@ -456,6 +457,8 @@ void topTableFormat(const topTable *table, unsigned row, unsigned column, int is
 
 topStyle topTableGetStyle(const topTable *table, unsigned row)
 {
-    return hasFlag(table, row, topFlagMajor) ? topMajor : hasFlag(table, row, topFlagMinor) ? topMinor :
-           (topStyle)table->spec->severity;
+    int severity = getFlag(table, row, topFlagSeverity);
+
+    return severity == MAJOR_ALARM || getFlag(table, row, topFlagMajor) ? topMajor :
+           severity || getFlag(table, row, topFlagMinor) ? topMinor : (topStyle)table->spec->severity;
 }

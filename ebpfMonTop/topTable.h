@@ -81,6 +81,7 @@ typedef enum {
     topFlagNothing,
     topFlagMajor,   /* not 0: the row is MAJOR */
     topFlagMinor,
+    topFlagSeverity, /* the row has this severity */
     topFlagAtLeast  /* not 0: the first number of the row is a lower bound */
 } topFlag;
 

@@ -7,8 +7,8 @@
 #   tools/whyTrial.sh [FAULT...]    only faults whose name has one of these words
 #   tools/whyTrial.sh -d MINUTES    instead: IOCs that wait a lot, and one with the load of a site, are stopped now and
 #                                   then; no deadlock is told of, and no hang stays
-#   tools/whyTrial.sh -l            instead: which light a shift sees in nine situations, after how long, and when it
-#                                   is gone
+#   tools/whyTrial.sh -l [WORD...]  instead: which light a shift sees in ten situations (or those whose title has a
+#                                   word), after how long, and when it is gone
 set -eu
 case ${1-} in -d|-l) ;; -*) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,5 +19,5 @@ export PYTHONPYCACHEPREFIX="${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebp
 unset PYTHONDONTWRITEBYTECODE
 cd "$top"
 [ "${1-}" != -d ] || exec "$python" -m tests.faults.stops "${2:?minutes}"
-[ "${1-}" != -l ] || exec "$python" -m tests.faults.lights
+[ "${1-}" != -l ] || { shift; exec "$python" -m tests.faults.lights "$@"; }
 exec "$python" -m tests.faults.whyTrial "$@"

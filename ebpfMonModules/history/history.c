@@ -496,6 +496,8 @@ static void showValues(ebpfMonHistory *h)
         h->lostAt = now;
     h->lostBefore = h->values.lost;
     h->values.losing = h->lostAt && now - h->lostAt < LOSING_NS ? MAJOR_ALARM : NO_ALARM;
+    snprintf(h->values.losingText, sizeof(h->values.losingText), "%llu rows of the history are lost",
+             (unsigned long long)h->values.lost);
     ebpfMonModuleShowValues(h->module, &h->shown, &h->values, sizeof(h->values));
 }
 

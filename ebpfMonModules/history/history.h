@@ -23,6 +23,7 @@ typedef struct {
     uint64_t rows;    /* in the file */
     uint64_t lost;    /* since the start */
     int      losing;  /* alarm severity: MAJOR_ALARM if it has grown in the last minute */
+    char     losingText[80];
     char     message[320];
 } ebpfMonHistoryValues;
 

@@ -45,8 +45,9 @@ static const void *getRow(const struct ebpfMonPublished *published, unsigned ind
 
 static ebpfMonPv pvs[] = {
     {"HISTORY_ROW_CNT", 0, getValues, ebpfMonCellCount, VALUE(rows)},
-    {"HISTORY_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), .severity = 1 + VALUE(losing)},
-    {"HISTORY_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
+    {"HISTORY_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1, .cause = 1 + VALUE(message), .light = 2},
+    {"HISTORY_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), .severity = 1 + VALUE(losing),
+     .cause = 1 + VALUE(losingText), .light = 2},
     {"HISTORY_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
     {"HISTORY_FOUND_MSG", 0, getFound, ebpfMonCellText, FOUND(message), 1},
     {"HISTORY_TEXT", 0, getFound, ebpfMonCellLines, FOUND(text), 1},

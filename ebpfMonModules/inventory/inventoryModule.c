@@ -35,7 +35,7 @@ static const void *getValues(const struct ebpfMonPublished *published, unsigned 
 #define VALUE(member) offsetof(ebpfMonRecSyncValues, member)
 
 static ebpfMonPv pvs[] = {
-    {"RECSYNC_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
+    {"RECSYNC_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1, .cause = 1 + VALUE(message), .light = 1},
     {"RECSYNC_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
     {"RECSYNC_IOC_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(iocs), 1},
     {"RECSYNC_RECORD_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(records), 1},

@@ -19,7 +19,7 @@ static const void *getValues(const struct ebpfMonPublished *published, unsigned 
 
 /* In the order of ebpfMonOtlp.substitutions. */
 static ebpfMonPv pvs[] = {
-    {"OTLP_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
+    {"OTLP_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1, .cause = 1 + VALUE(message), .light = 1},
     {"OTLP_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
     {"OTLP_SENT_CNT", 0, getValues, ebpfMonCellCount, VALUE(sent), 1},
     {"OTLP_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), 1},

@@ -23,7 +23,7 @@ static const void *getValues(const struct ebpfMonPublished *published, unsigned 
 
 /* In the order of ebpfMonUses.substitutions. */
 static ebpfMonPv pvs[] = {
-    {"USAGE_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1},
+    {"USAGE_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1, .cause = 1 + VALUE(message), .light = 1},
     {"USAGE_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
     {"USAGE_ROW_CNT", 0, getValues, ebpfMonCellCount, VALUE(rows), 1},
     {"USAGE_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), 1},

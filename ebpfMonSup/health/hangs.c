@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <alarm.h>
 #include <epicsExport.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -89,6 +90,7 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
                         const epicsTimeStamp *at, ebpfMonHealth *health)
 {
     int named[EBPFMON_HANGS_MAX];
+    char text[EBPFMON_HEALTH_NAME + 20];
     unsigned i;
 
     if (n > EBPFMON_HANGS_MAX)
@@ -110,6 +112,8 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
             addHangEvent(health, at, &now[i]);
     }
     for (i = 0; i < n; i++) {
+        snprintf(text, sizeof(text), "a thread hangs%s%s", now[i].now[0] ? " in " : "", now[i].now);
+        ebpfMonHealthAddIll(health, now[i].id, MAJOR_ALARM, text);
         hangs->known[i] = now[i];
         hangs->named[i] = named[i];
         if (i < EBPFMON_HUNG_THREADS) {

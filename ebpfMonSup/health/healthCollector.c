@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <alarm.h>
 #include <epicsAtomic.h>
 #include <epicsTime.h>
 #include <math.h>
@@ -186,6 +187,7 @@ static void addStill(stillIocs *stills, const ebpfMonLife *l, const char *reason
 {
     unsigned i = findStill(stills, l->id);
     stillIoc *s = &stills->known[i];
+    char text[EBPFMON_HEALTH_TEXT];
 
     if (i == EBPFMON_TARGETS_MAX)
         return;
@@ -199,8 +201,10 @@ static void addStill(stillIocs *stills, const ebpfMonLife *l, const char *reason
         ebpfMonHealthEventsAdd(health, at, 1, "IOC %s (pid %d) stands still since %.0f s (%s)", l->name, (int)l->pid,
                                seconds - s->since, reason);
     s->told = 1;
+    snprintf(text, sizeof(text), "stands still: %s", reason);
+    ebpfMonHealthAddIll(health, l->id, MAJOR_ALARM, text);
     if (!health->still++)
-        snprintf(health->stillText, sizeof(health->stillText), "%s stands still: %s", l->name, reason);
+        snprintf(health->stillText, sizeof(health->stillText), "%s %.120s", l->name, text);
 }
 
 /* "now": the IOCs of this second, "n" of them; "at": the time for events; "seconds": the monotonic time. An IOC whose
@@ -399,7 +403,7 @@ static int compareIocs(const void *a, const void *b)
 static int compareScanRows(const void *a, const void *b)
 {
     const ebpfMonScanRow *x = a, *y = b;
-    int isLate = (y->late > 0) - (x->late > 0);
+    int isLate = y->severity != x->severity ? y->severity - x->severity : (y->late > 0) - (x->late > 0);
     int load = ilogb(fmax(y->busy / LOAD_LIMIT, LEAST)) - ilogb(fmax(x->busy / LOAD_LIMIT, LEAST));
     int ioc = strcmp(x->ioc, y->ioc);
 
@@ -719,6 +723,7 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
 
     listIocs(c);
     readIocs(c);
+    c->health.ills = 0;
     c->threads = 0;
     c->isBusy = 0;
     c->threadsAt = ebpfMonClockMonotonic();
@@ -733,9 +738,9 @@ void ebpfMonHealthCollectorPublish(ebpfMonHealthCollector *c)
         ebpfMonLivesAcknowledge(c->lives);
     restored = takeRestored(c, &at);
     ebpfMonLivesUpdate(c->lives, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
+    ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
     updateStills(&c->stills, c->life, c->iocs, &at, ebpfMonClockSeconds(), &c->health);
     c->isBusy |= hanging > 0 || c->stills.n > 0;
-    ebpfMonHangsUpdate(c->hangs, c->found, hanging, c->lives, &at, &c->health);
     addEventsOfModules(&c->health, &at);
     ebpfMonRowOrderSort(&c->health);
     published = ebpfMonPublishedLock();

@@ -34,6 +34,20 @@ void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, int
     errlogSevPrintf(errlogInfo, "ebpfMon: %s\n", line + used);
 }
 
+void ebpfMonHealthAddIll(ebpfMonHealth *health, uint32_t iocId, int severity, const char *text)
+{
+    unsigned i;
+
+    for (i = 0; i < health->ills && health->ill[i].iocId != iocId; i++)
+        ;
+    if (i == EBPFMON_HEALTH_ILLS || (i < health->ills && health->ill[i].severity > severity))
+        return;
+    health->ills += i == health->ills;
+    health->ill[i].iocId = iocId;
+    health->ill[i].severity = severity;
+    ebpfMonTextCopy(health->ill[i].text, sizeof(health->ill[i].text), text);
+}
+
 /* --- lives --- */
 
 #define DAY 43200.0 /* s; within half a day the time of day is enough */

@@ -20,6 +20,9 @@
 void ebpfMonHealthEventsAdd(ebpfMonHealth *health, const epicsTimeStamp *at, int isTrouble, const char *format, ...)
     EPICS_PRINTF_STYLE(4, 5);
 
+/* Adds what is wrong with an IOC now, unless "health" has something worse of it. */
+void ebpfMonHealthAddIll(ebpfMonHealth *health, uint32_t iocId, int severity, const char *text);
+
 /* --- lives --- */
 
 /* An IOC as it is seen this second. */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <alarm.h>
 #include <epicsStdlib.h>
 #include <epicsString.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "common/clock.h"
+#include "health/lives.h"
 #include "health/scanThreads.h"
 #include "host/memory.h"
 #include "ioc/baseLayout.h"
@@ -72,7 +74,6 @@ double ebpfMonScanParsePeriod(const char *choice)
 typedef struct {
     uint32_t id, tid;
     int      seen;    /* this second */
-    int      isLate;  /* now, or in the last EBPFMON_SCAN_SECONDS */
     double   ratio;   /* its real period, divided by the nominal one */
     int      isIdle;  /* it has nothing to scan: no row is shown, but what was counted is kept */
     uint64_t late;    /* late periods that lateCount has */
@@ -267,8 +268,9 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     if (now > k->begin + k->period && (present || now < k->begin + 4 * k->period))
         scans->isWaiting = 1;
     s->isStanding = present != 0;
-    s->isLate = present || isRecent(s->lateAt, now) || isRecent(s->gapAt, now);
     s->ratio = s->row.period * 1e9 / (double)k->period;
+    s->row.severity = !present && !isRecent(s->lateAt, now) && !isRecent(s->gapAt, now) ? NO_ALARM :
+                      s->ratio > EBPFMON_SCAN_FAR ? MAJOR_ALARM : MINOR_ALARM;
     s->topRoot = isRecent(s->lateAt, now) ? k->lateTopRoot : k->topRoot;
     if (seen->heldCount && now > seen->held[0].begin && now - seen->held[0].begin > k->period)
         s->topRoot = seen->held[0].root; /* this chain still runs, and takes longer than the whole period */
@@ -287,11 +289,20 @@ static int compareScans(const void *a, const void *b)
     return x->tid < y->tid ? 1 : x->tid > y->tid ? -1 : 0;
 }
 
+static void describeLate(const scanThread *s, char *buf, size_t size)
+{
+    if (s->wait)
+        snprintf(buf, size, "scan \"%s\" has not begun since %.1f s", s->row.name, s->row.period);
+    else
+        snprintf(buf, size, "scan \"%s\" takes %.3g s%s%s", s->row.name, s->row.period,
+                 s->row.topRoot[0] ? ", slowest record " : "", s->row.topRoot);
+}
+
 /* The threads that are late now, and the worst one in words. The first "n" threads have rows. */
 static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHealth *health)
 {
     const scanThread *worst = NULL;
-    char record[EBPFMON_HEALTH_NAME + 20] = "";
+    char text[150];
 
     health->lateNow = 0;
     health->isFarLate = 0;
@@ -301,10 +312,12 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
     for (unsigned i = 0; i < n; i++) {
         const scanThread *s = &scans->scan[i];
 
-        if (!s->isLate)
+        if (!s->row.severity)
             continue;
         health->lateNow++;
-        health->isFarLate |= s->ratio > EBPFMON_SCAN_FAR;
+        health->isFarLate |= s->row.severity == MAJOR_ALARM;
+        describeLate(s, text, sizeof(text));
+        ebpfMonHealthAddIll(health, s->id, s->row.severity, text);
         if (!worst || s->ratio > worst->ratio)
             worst = s;
         if (s->isStanding && health->standing < EBPFMON_HUNG_THREADS) {
@@ -320,15 +333,8 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
         return;
     snprintf(health->lateBrief, sizeof(health->lateBrief), "%s %s: %s", worst->row.ioc, worst->row.name,
              worst->wait ? "stands still" : worst->row.topRoot);
-    if (worst->wait) {
-        snprintf(health->lateText, sizeof(health->lateText), "IOC %s: scan \"%s\" has not begun since %.1f s",
-                 worst->row.ioc, worst->row.name, worst->row.period);
-        return;
-    }
-    if (worst->row.topRoot[0])
-        snprintf(record, sizeof(record), ", slowest record %s", worst->row.topRoot);
-    snprintf(health->lateText, sizeof(health->lateText), "IOC %s: scan \"%s\" takes %.3g s%s", worst->row.ioc,
-             worst->row.name, worst->row.period, record);
+    describeLate(worst, text, sizeof(text));
+    snprintf(health->lateText, sizeof(health->lateText), "IOC %s: %.130s", worst->row.ioc, text);
 }
 
 void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *targets, ebpfMonHealth *health)

@@ -24,11 +24,13 @@
 #define EBPFMON_OTHERS_MAX 64
 
 typedef struct {
+    uint32_t id;           /* its number; 0: it is gone, or no IOC of EPICS Base */
     char     name[EBPFMON_NAME_SIZE];
     int32_t  pid;
     char     version[40];  /* "7.0.8.1" */
     uint32_t records;
     ebpfMonLevel level;    /* the level at which it is watched now */
+    int      severity;     /* of the note: it is gone, stands still, hangs, is late, or is not watched as it should be */
     char     note[160];    /* empty; or why it is not watched at the level that the operator asked for, or a
                             * diagnosis */
     double   cost;         /* percent of one core that is taken from it */
@@ -285,6 +287,7 @@ typedef struct {
 #define EBPFMON_HEALTH_LINE    800
 #define EBPFMON_HEALTH_TEXT    200
 #define EBPFMON_HEALTH_GONE    32
+#define EBPFMON_HEALTH_ILLS    64
 #define EBPFMON_NO_EVENT       "no event yet"
 #define EBPFMON_NO_HANG        "no thread hangs"
 #define EBPFMON_NO_LATE        "no scan is late"
@@ -323,6 +326,7 @@ typedef struct {
     double   period;    /* mean period of the last ten seconds */
     double   worst;     /* longest period since the IOC is watched */
     uint64_t late;      /* late periods: of more than 1.5 times the nominal one */
+    int      severity;  /* it is late now, or was in the last ten seconds: MINOR_ALARM, MAJOR_ALARM */
     double   busy;      /* percent of the period */
     char     topRoot[EBPFMON_HEALTH_NAME]; /* the slowest record: root of the chain that takes the largest part of
                                             * the period */
@@ -343,6 +347,8 @@ typedef struct {
     char     lateText[EBPFMON_HEALTH_TEXT], lateBrief[EBPFMON_HEALTH_TEXT]; /* the worst of them */
     unsigned standing;       /* of them, those that stand still now … */
     struct { uint32_t iocId, tid; } lateThread[EBPFMON_HUNG_THREADS]; /* … the worst one first */
+    unsigned ills;           /* IOCs that are late, hang or stand still … */
+    struct { uint32_t iocId; int severity; char text[EBPFMON_HEALTH_TEXT]; } ill[EBPFMON_HEALTH_ILLS]; /* … the worst */
     unsigned gone;           /* IOCs that ended, have not come back, and are not acknowledged */
     char     goneText[EBPFMON_HEALTH_TEXT]; /* the last of them; empty: none */
     unsigned goneRows;       /* those in goneIoc: the last that ended come first */

@@ -13,6 +13,7 @@ static ebpfMonModule *module[EBPFMON_MODULES_MAX];
 static unsigned count;
 
 #define LINES 16
+#define STATE_TROUBLE 2 /* of ebpfMonService.template */
 
 /* Lines for IOC_EVENTS that the publishing thread has not taken yet. */
 static struct {
@@ -26,10 +27,12 @@ int ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light,
     for (unsigned i = 0; i < count; i++)
         for (unsigned k = 0; k < module[i]->pvCount; k++) {
             const ebpfMonPv *pv = &module[i]->pvs[k];
-            const char *row = pv->light == light && pv->cell == ebpfMonCellUnsigned ? pv->row(published, 0) : NULL;
-            unsigned value;
+            const char *row = pv->light == light ? pv->row(published, 0) : NULL;
+            unsigned value = 0; /* an int that is not negative is read as well */
 
-            if (!row || (memcpy(&value, row + pv->offset, sizeof(value)), !value))
+            if (row && (pv->severity || pv->cell == ebpfMonCellUnsigned || pv->cell == ebpfMonCellInt))
+                memcpy(&value, row + (pv->severity ? pv->severity - 1 : pv->offset), sizeof(value));
+            if (value == 0 || (!pv->severity && pv->cell == ebpfMonCellInt && value != STATE_TROUBLE))
                 continue;
             snprintf(text, size, "%s", pv->cause ? row + pv->cause - 1 : pv->name);
             return 1;

@@ -35,7 +35,7 @@ int ebpfMonModulesTakeEvent(char text[EBPFMON_MODULE_EVENT + 1]);
 /* Nonzero: a module hears traces. */
 int ebpfMonModulesWantTraces(void);
 
-/* The first PV of a module with this light (ebpfMonPv.light) that is above 0: "text" gets its cause. 0: there is none.
+/* The first PV of a module with this light (ebpfMonPv.light) that is on: "text" gets its cause. 0: there is none.
  * The caller holds the lock of the values. */
 int ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light, char *text, size_t size);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <alarm.h>
 #include <epicsAtomic.h>
 #include <epicsMutex.h>
 #include <epicsStdio.h>
@@ -183,8 +184,11 @@ static int findTrouble(const ebpfMonPublished *p, char *text, size_t size)
                  p->unexpected.open == 1 ? "put is" : "puts are");
     else if (h->isFarLate)
         snprintf(text, size, "%s", h->lateText);
-    else
-        return ebpfMonModulesFindLight(p, ebpfMonHostTrouble, text, size);
+    else if (!ebpfMonModulesFindLight(p, ebpfMonHostTrouble, text, size)) {
+        if (!p->log.lost)
+            return 0;
+        snprintf(text, size, "%llu lines of put logs are lost", (unsigned long long)p->log.lost);
+    }
     return 1;
 }
 
@@ -492,6 +496,8 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     snprintf(row->version, sizeof(row->version), "%s", t->version);
     row->records = t->cat ? t->cat->count : 0;
     row->level = t->level;
+    row->id = t->iocId;
+    row->severity = t->note[0] && !t->remark ? MINOR_ALARM : NO_ALARM;
     snprintf(row->note, sizeof(row->note), "%s", t->note);
     row->cost = ebpfMonTargetGetWholeCost(t);
     row->timed = t->level >= ebpfMonLevelChains ? round(t->timed) : NAN;
@@ -500,13 +506,24 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
 
 static void makeGoneRow(const ebpfMonGoneIoc *gone, ebpfMonIocRow *row)
 {
-    *row = (ebpfMonIocRow){ .level = ebpfMonLevelOff, .timed = NAN };
+    *row = (ebpfMonIocRow){ .level = ebpfMonLevelOff, .timed = NAN, .severity = MAJOR_ALARM };
     snprintf(row->name, sizeof(row->name), "%s", gone->name);
     snprintf(row->note, sizeof(row->note), "%s", gone->note);
 }
 
-/* The order of the list: what an operator should look at first. First the watched IOCs with a note, then the other
- * watched IOCs; by name. */
+/* What is wrong with an IOC stands in its row. */
+static void addIlls(const ebpfMonHealth *health, ebpfMonIocRow *row, unsigned rows)
+{
+    for (unsigned i = 0; i < rows; i++)
+        for (unsigned k = 0; k < health->ills; k++)
+            if (health->ill[k].iocId == row[i].id && health->ill[k].severity >= row[i].severity) {
+                row[i].severity = health->ill[k].severity;
+                ebpfMonTextCopy(row[i].note, sizeof(row[i].note), health->ill[k].text);
+            }
+}
+
+/* The order of the list: what an operator should look at first. First the watched IOCs with an alarm or a note, then
+ * the other watched IOCs; by name. */
 static int compareIocRows(const void *a, const void *b)
 {
     const ebpfMonIocRow *x = a, *y = b;
@@ -514,6 +531,8 @@ static int compareIocRows(const void *a, const void *b)
 
     if ((x->level == ebpfMonLevelOff) != (y->level == ebpfMonLevelOff))
         return x->level == ebpfMonLevelOff ? 1 : -1;
+    if (x->severity != y->severity)
+        return y->severity - x->severity;
     if (!x->note[0] != !y->note[0])
         return x->note[0] ? -1 : 1;
     return byName ? byName : x->pid - y->pid;
@@ -557,8 +576,9 @@ static void publishIocs(ebpfMonPublisher *p)
             shown += t->shown;
         }
     ebpfMonTargetsUnlock(p->targets);
-    qsort(p->row, n, sizeof(p->row[0]), compareIocRows);
     published = ebpfMonPublishedLock();
+    addIlls(&published->health, p->row, n);
+    qsort(p->row, n, sizeof(p->row[0]), compareIocRows);
     gone = published->health.goneRows < EBPFMON_IOCS_MAX - n ? published->health.goneRows : EBPFMON_IOCS_MAX - n;
     for (unsigned i = 0; i < gone; i++)
         makeGoneRow(&published->health.goneIoc[i], &published->iocs.ioc[i]);

@@ -122,6 +122,7 @@ static const ebpfMonPv table[] = {
     {"IOC_RECORD_CNTS", ebpfMonGroupIocs, iocRow, ebpfMonCellUnsigned, IOC(records)},
     {"IOC_LEVELS", ebpfMonGroupIocs, iocRow, ebpfMonCellLevel, IOC(level)},
     {"IOC_NOTES", ebpfMonGroupIocs, iocRow, ebpfMonCellText, IOC(note)},
+    {"IOC_SEVERITIES", ebpfMonGroupIocs, iocRow, ebpfMonCellInt, IOC(severity)},
     {"IOC_COSTS", ebpfMonGroupIocs, iocRow, ebpfMonCellDouble, IOC(cost)},
     {"IOC_TIMED", ebpfMonGroupIocs, iocRow, ebpfMonCellDouble, IOC(timed), .gaps = 1},
 
@@ -244,6 +245,7 @@ static const ebpfMonPv table[] = {
     {"SCAN_PERIODS", ebpfMonGroupHealth, scanRow, ebpfMonCellDouble, SCANS(period)},
     {"SCAN_PERIOD_MAXS", ebpfMonGroupHealth, scanRow, ebpfMonCellDouble, SCANS(worst)},
     {"SCAN_LATE_CNTS", ebpfMonGroupHealth, scanRow, ebpfMonCellCount, SCANS(late)},
+    {"SCAN_SEVERITIES", ebpfMonGroupHealth, scanRow, ebpfMonCellInt, SCANS(severity)},
     {"SCAN_LOADS", ebpfMonGroupHealth, scanRow, ebpfMonCellDouble, SCANS(busy)},
     {"SCAN_TOP_RECORDS", ebpfMonGroupHealth, scanRow, ebpfMonCellText, SCANS(topRoot)},
     {"SCAN_LATE_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellCount, HOST(health.lateCount)},

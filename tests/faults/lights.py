@@ -3,13 +3,15 @@
 which words in the light of the host, and how long after the end is it gone? Prints the table of documentation/use/operator.md. Some five
 minutes; run make first, as root.
 
-    tools/whyTrial.sh -l
+    tools/whyTrial.sh -l [WORD...]      only situations whose title has one of these words
 """
+import contextlib
 import json
 import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -25,20 +27,23 @@ from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.wait import until  # noqa: E402
 
+SMALL, LARGE = "8m", "64m"
 SEVERITY = ("NO_ALARM", "MINOR", "MAJOR", "INVALID")
 
 
 class Shift:
     def __init__(self, tmp):
-        self.tmp, self.disk = tmp, tmp / "disk"
-        self.disk.mkdir()
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", self.disk], check=True)
+        self.tmp, self.disk, self.log = tmp, tmp / "disk", tmp / "log"
+        for disk in (self.disk, self.log):
+            disk.mkdir()
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", disk], check=True)
         self.slow = Ioc(tmp, files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=1000", realtime=True).start()
         self.ioc = Ioc(tmp, db.READY + db.record("ao", "SET") + db.record("ao", "SHUT") + db.counter("TICK", SCAN="1 second"), realtime=True).start()
         rules = tmp / "rules.json"
         rules.write_text(json.dumps({"rules": [{"name": "closed", "pv": self.ioc.prefix + "SHUT", "allow": False}]}))
         self.monitor = Monitor(tmp, before=["ebpfMonConfigure 0 0 64 0 64", f'ebpfMonRules "{rules}"',
-                                            f'ebpfMonHistoryKeep "{self.disk}/history.sqlite" 64 30']).start()
+                                            f'ebpfMonHistoryKeep "{self.disk}/history.sqlite" 64 30',
+                                            f'ebpfMonJsonLog "{self.log}/puts.json" 100']).start()
         for ioc in (self.ioc, self.slow):
             self.monitor.wait_ioc(ioc)
         self.slow.put("SLEEP.SCAN", ".1 second")
@@ -97,15 +102,27 @@ class Shift:
         self.monitor.process.go_on()
         return lambda: None
 
-    def full(self):
+    def full(self, disk, name, wanted):
+        """Somebody fills the disk; the history or the log grow until they do not fit."""
         put = ca.pv(self.ioc.prefix + "SET")
+        with (disk / "somebody").open("wb", buffering=0) as other, contextlib.suppress(OSError):
+            while True:
+                other.write(bytes(4096))
+        at = time.monotonic()
         for i in range(60000):
             put.put(i)
             if i % 500 == 0:
                 put.get(use_monitor=False)
-                if self.monitor.get("HISTORY_STATE") == 2:
+                if self.severity(name) == wanted or time.monotonic() - at > 30:
                     break
-        return lambda: subprocess.run(["mount", "-o", "remount,size=64m", self.disk], check=True)
+
+        def end():
+            (disk / "somebody").unlink()
+            subprocess.run(["mount", "-o", f"remount,size={LARGE}", disk], check=True)
+            if disk == self.log:
+                until(lambda: self.monitor.get("LOG_STATE") == 1, 20, "the log goes on")
+                self.monitor.put("LOST_RESET", 1)
+        return end
 
     def run(self):
         situations = [
@@ -117,10 +134,15 @@ class Shift:
             ("an IOC dies (signal 11)", "IOC_GONE_CNT", "MAJOR", self.died, "is back"),
             ("80 searches a second for a dead PV", "UNFOUND_RATE", "MINOR", self.storm, "they stop"),
             ("events and packets are lost", "LOST_CNT", "MINOR", self.losses, "no more are lost"),
-            ("the disk is full", "HISTORY_STATE", "MINOR", self.full, "there is room"),
+            ("the disk of the history is full", "HISTORY_STATE", "MAJOR", lambda: self.full(self.disk, "HISTORY_STATE", "MAJOR"),
+             "there is room"),
+            ("the disk of a put log is full", "LOG_LOST_CNT", "MAJOR", lambda: self.full(self.log, "LOG_LOST_CNT", "MAJOR"),
+             "there is room, `LOST_RESET`"),
         ]
         print("| situation | PV | severity | seen after | the light of the host says | ends with | gone after |\n|---|---|---|---:|---|---|---:|")
         for title, name, wanted, begin, how in situations:
+            if sys.argv[1:] and not any(word in title for word in sys.argv[1:]):
+                continue
             until(lambda: self.severity(name) == "NO_ALARM" and self.severity("HOST_STATUS") == "NO_ALARM", 120,
                   lambda: f"quiet before {title}: {name} {self.severity(name)}, {self.monitor.text('HOST_STATUS_MSG')}")
             at = time.monotonic()
@@ -135,7 +157,9 @@ class Shift:
             at = max(at, time.monotonic()) if name != "HANG_CNT" else at
             until(lambda: self.severity(name) == "NO_ALARM", 120, lambda: f"after {title}: {name} {self.severity(name)}")
             gone = time.monotonic() - at
-            text = text.replace(self.ioc.name, "vac").replace(self.slow.name, "ring").replace(self.ioc.prefix, "VAC:").replace(self.slow.prefix, "RING:")
+            for made, told in ((self.ioc.name, "vac"), (self.slow.name, "ring"), (self.ioc.prefix, "VAC:"), (self.slow.prefix, "RING:"),
+                               (f"{self.tmp}/", "/")):
+                text = text.replace(made, told)
             print(f"| {title} | `{name}` | {wanted} | {seen:.0f} s | {text} | {how} | {gone:.0f} s |", flush=True)
 
 
@@ -148,7 +172,8 @@ def main():
         finally:
             for p in list(process.alive):
                 p.kill()
-            subprocess.run(["umount", "-l", Path(tmp) / "disk"], stderr=subprocess.DEVNULL)
+            for disk in ("disk", "log"):
+                subprocess.run(["umount", "-l", Path(tmp) / disk], stderr=subprocess.DEVNULL)
 
 
 main()

@@ -27,6 +27,12 @@ def alarm(monitor, name):
     return severity(monitor, name), monitor.get(f"{name}.AMSG")
 
 
+def light(monitor, ioc):
+    """Severity and note of one IOC in the list."""
+    rows = zip(monitor.list("IOC_PIDS"), monitor.list("IOC_SEVERITIES"), monitor.list("IOC_NOTES"))
+    return {int(pid): (int(level), note) for pid, level, note in rows}.get(ioc.pid)
+
+
 @pytest.mark.parametrize("seconds", (3, 8, 26))
 def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
     """An IOC of few records that is stopped: its scan is late for as long as it is, and so is the IOC. It goes on, and the
@@ -55,6 +61,7 @@ def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
         assert is_cut(monitor.get("HOST_STATUS.AMSG"), text) and monitor.get("HOST_STATUS", as_string=True) == "trouble"
         level, cause = alarm(monitor, "SCAN_LATE_NOW")
         assert level == "MAJOR" and is_cut(cause, f"{ioc.name} 1 second: stands still"), cause
+        until(lambda: light(monitor, ioc) == (2, "stands still: stopped by a signal"), 5, lambda: light(monitor, ioc))
     until(lambda: time.monotonic() - begin > seconds - 1, seconds, "the time of the stop")
     row = scans(monitor, ioc).get("1 second")  # it has not vanished
     assert row and row["PERIODS"] > seconds - 2.5, row
@@ -68,6 +75,7 @@ def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
         until(lambda: severity(monitor, "IOC_STILL_CNT") == severity(monitor, "IOC_EVENT_LAST") == "NO_ALARM", 5, "no alarm")
         until(lambda: alarm(monitor, "HOST_STATUS") == ("NO_ALARM", ""), 20, lambda: alarm(monitor, "HOST_STATUS"))
         assert monitor.get("HOST_STATUS", as_string=True) == "ok"
+        until(lambda: light(monitor, ioc) == (0, ""), 15, lambda: light(monitor, ioc))
     wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["PERIODS"] == pytest.approx(1, rel=0.05))
     assert scans(monitor, ioc)["1 second"]["LATE_CNTS"] == late + 1
 

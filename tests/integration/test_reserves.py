@@ -210,7 +210,9 @@ def test_full_disk(small_disk, new_ioc, new_monitor):
     assert str(path) in monitor.text("LOG_MSG") and "disk full" in monitor.text("LOG_MSG")
     until(lambda: str(puts - 1) in monitor.list("PUT_VALUES"), 10, "the last put is seen")
     assert path.read_bytes().endswith(b"\n") and monitor.get("STATE", as_string=True) == "Running"
-    assert monitor.wait("LOG_LOST_CNT", lambda n: n > 0)
+    assert monitor.wait("LOG_LOST_CNT", lambda n: n > 0) and monitor.get("LOG_LOST_CNT.SEVR") == 2  # MAJOR
+    until(lambda: monitor.get("HOST_STATUS") == 2 and "lines of put logs are lost" in monitor.text("HOST_STATUS_MSG"), 5,
+          lambda: monitor.text("HOST_STATUS_MSG"))
     grow()
     until(lambda: monitor.get("LOG_STATE", as_string=True) == "Ok", 20, lambda: monitor.text("LOG_MSG"))
     put(puts)
@@ -229,6 +231,9 @@ def test_full_disk(small_disk, new_ioc, new_monitor):
             expected += 1
     assert expected == puts + 1
     assert monitor.get("LOG_LOST_CNT") == sum(row.get("lost", 0) for row in rows()) > 0
+    assert monitor.get("HOST_STATUS") == 2  # until somebody has seen it
+    monitor.put("LOST_RESET", 1)
+    until(lambda: monitor.get("HOST_STATUS") == 0, 5, lambda: monitor.text("HOST_STATUS_MSG"))
 
 
 def test_many_network_namespaces(new_ioc, new_monitor):

@@ -113,7 +113,7 @@ static void testValues(void)
     expect("T:LOG_STATE.SEVR", "MINOR");
     expect("T:LOG_MSG.VAL$", "disk full");
     expect("T:LOG_LINE_CNT", "12");
-    expect("T:LOG_LOST_CNT.SEVR", "MINOR");
+    expect("T:LOG_LOST_CNT.SEVR", "MAJOR");
     expect("T:LOG_QUEUE_LOAD.SEVR", "MINOR");
     expect("T:PUT_LAST_CAPUTLOG.VAL$", "no put yet");
     logs->queue = ebpfMonRecordQueueNew(4096);
