@@ -163,9 +163,9 @@ static void appendText(traceWriter *x, const char *fmt, ...)
 static void writeTime(traceWriter *x, const struct ebpfMonChainRec *rec)
 {
     if (rec)
-        appendText(x, "  %10.1f us ", (double)(ebpfMonStampToUnix(rec->time) - (int64_t)x->begin) / 1000);
+        appendText(x, "  %10.3f ms ", (double)(ebpfMonStampToUnix(rec->time) - (int64_t)x->begin) / 1e6);
     else
-        appendText(x, "  %10s us ", "-");
+        appendText(x, "  %10s ms ", "-");
 }
 
 static void writeState(traceWriter *x, const struct ebpfMonChainRec *rec)
@@ -246,8 +246,8 @@ static void writeHeader(traceWriter *x, uint64_t unixOffset, uint32_t total)
 
     ebpfMonTraceDescribeCause(x->t, x->trace, cause, sizeof(cause));
     epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S.%06f", &stamp);
-    appendText(x, "%s %s: %s %.1f us, waited %.1f us for the lock, %u record%s", when, x->t->name,
-               ebpfMonCatalogueName(x->t->cat, c->rootSlot), (double)(end - x->begin) / 1000, (double)c->wait / 1000,
+    appendText(x, "%s %s: %s %.3f ms, waited %.3f ms for the lock, %u record%s", when, x->t->name,
+               ebpfMonCatalogueName(x->t->cat, c->rootSlot), (double)(end - x->begin) / 1e6, (double)c->wait / 1e6,
                total, total == 1 ? "" : "s");
     if (x->trace->chains > 1)
         appendText(x, " in %u steps", x->trace->chains);
@@ -285,17 +285,17 @@ static void writeTimes(traceWriter *x, const ebpfMonTraceChain *chain)
     char name[24], thread[THREAD_SIZE];
 
     ebpfMonTextCopyBytes(thread, sizeof(thread), c->comm, EBPFMON_COMM_MAX - 1);
-    appendText(x, "  %s on CPU %u: held the lock %.1f us", thread, c->cpu, (double)held / 1000);
+    appendText(x, "  %s on CPU %u: held the lock %.3f ms", thread, c->cpu, (double)held / 1e6);
     if (c->queueWait)
-        appendText(x, ", after %.1f us in the queue", (double)c->queueWait / 1000);
+        appendText(x, ", after %.3f ms in the queue", (double)c->queueWait / 1e6);
     if (slept >= SHOW_NS)
-        appendText(x, ", slept %.1f us", (double)slept / 1000);
+        appendText(x, ", slept %.3f ms", (double)slept / 1e6);
     if (slept >= SHOW_NS && c->syscall >= 0) {
         ebpfMonSyscallName(c->syscall, name, sizeof(name));
-        appendText(x, " (at most %.1f in %s)", (double)c->longest / 1000, name);
+        appendText(x, " (at most %.3f in %s)", (double)c->longest / 1e6, name);
     }
     if (c->cpuWait >= SHOW_NS)
-        appendText(x, ", waited %.1f us for a CPU", (double)c->cpuWait / 1000);
+        appendText(x, ", waited %.3f ms for a CPU", (double)c->cpuWait / 1e6);
     appendText(x, "\n");
 }
 

@@ -89,7 +89,7 @@ def monitor(module_monitor, ioc):
 
 def tree(lines):
     """(depth, link, record) of each line of a trace."""
-    found = [re.match(r" +(?:[\d.-]+) us ( +)(?:(\S+(?: Intr)?) > )?(\S+) \(", line) for line in lines[1:]]
+    found = [re.match(r" +(?:[\d.-]+) ms ( +)(?:(\S+(?: Intr)?) > )?(\S+) \(", line) for line in lines[1:]]
     return [(len(m[1]) // 2, m[2] or "", m[3]) for m in found if m]
 
 
@@ -100,7 +100,7 @@ def test_event(ioc, monitor):
     assert ", 5 records in 3 steps, by put by" in t[0], t
     assert tree(t) == [(0, "", p + "FIRE"), (1, "FLNK", p + "EVENT"), (1, "Event", p + "HEARD1"),
                        (2, "FLNK", p + "HEARD1B"), (1, "Event", p + "HEARD2")], t
-    assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ us in the queue", "\n".join(t), re.M), t
+    assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ ms in the queue", "\n".join(t), re.M), t
     assert not any("incomplete" in line for line in t), t
 
 
@@ -352,7 +352,7 @@ def test_only_slow_chains(ioc, monitor):
             until(lambda n=n: len(traces(monitor, p + "LATE")) > slow + n, 10, "the slow chain")
         assert not any("incomplete" in line for t in traces(monitor, p + "LATE") for line in t), monitor.lines("CHAIN_LOG")
         # A thread that gets no CPU for 70 ms makes a fast chain slow.
-        steps = [[float(us) for us in re.findall(r"held the lock ([\d.]+) us", "\n".join(t))] for t in traces(monitor, p + "GIVE")]
-        assert all(max(us) > 70000 for us in steps[:len(steps) - fast]), steps
+        steps = [[float(ms) for ms in re.findall(r"held the lock ([\d.]+) ms", "\n".join(t))] for t in traces(monitor, p + "GIVE")]
+        assert all(max(ms) > 70 for ms in steps[:len(steps) - fast]), steps
     finally:
         monitor.set_filter(LEVEL="trace", SLOW=10000)

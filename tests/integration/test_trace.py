@@ -56,7 +56,7 @@ def monitor(module_monitor, ioc, latency):
     return module_monitor().start().at_level("trace", ioc, latency)
 
 
-def us(pattern, lines):
+def ms(pattern, lines):
     found = re.search(pattern, "\n".join(lines))
     return float(found[1]) if found else 0.0
 
@@ -64,9 +64,9 @@ def us(pattern, lines):
 def test_asleep(latency, monitor):
     latency.put("SLEEP.PROC", 1)
     t = traced(monitor, latency.prefix + "SLEEP")
-    took = latency.get("SLEEP:BUSY.VALA")
-    slept, waited = us(r"slept ([\d.]+) us", t), us(r"waited ([\d.]+) us for a CPU", t)
-    assert slept >= US * 0.99 and slept + waited == pytest.approx(took, rel=0.1), f"{took} us\n" + "\n".join(t)
+    took = latency.get("SLEEP:BUSY.VALA") / 1000
+    slept, waited = ms(r"slept ([\d.]+) ms", t), ms(r"waited ([\d.]+) ms for a CPU", t)
+    assert slept >= US / 1000 * 0.99 and slept + waited == pytest.approx(took, rel=0.1), f"{took} ms\n" + "\n".join(t)
     assert re.search(r"at most [\d.]+ in (clock_)?nanosleep\)", t[-1]), t
     assert "put by" in t[0] and str(os.getpid()) in t[0], t
 
@@ -74,8 +74,8 @@ def test_asleep(latency, monitor):
 def test_busy(latency, monitor):
     latency.put("SPIN.PROC", 1)
     t = traced(monitor, latency.prefix + "SPIN")
-    assert us(r"slept ([\d.]+) us", t) < US / 10, t
-    assert us(r"held the lock ([\d.]+) us", t) >= US, t
+    assert ms(r"slept ([\d.]+) ms", t) < US / 10000, t
+    assert ms(r"held the lock ([\d.]+) ms", t) >= US / 1000, t
 
 
 def test_asynchronous(latency, monitor):
@@ -86,8 +86,8 @@ def test_asynchronous(latency, monitor):
     assert "3 records in 2 steps" in t[0], t
     assert re.search(rf"FLNK > {p}ASYN:DEV \(aSub\) begun", t[2]) and f"async > {p}ASYN:DEV" in t[3], t
     took = latency.get("ASYN:DEV.VALA") / 1000
-    assert took > 14 and us(r"([\d.]+) ms later, in cb", t) == pytest.approx(took, abs=8), (took, t)
-    assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ us in the queue", t[-1]), t
+    assert took > 14 and ms(r"([\d.]+) ms later, in cb", t) == pytest.approx(took, abs=8), (took, t)
+    assert re.search(r"^  cb\w+ on CPU .* after [\d.]+ ms in the queue", t[-1]), t
     assert f"FLNK > {p}ASYN:END" in t[4] and t[4].index("FLNK") > t[3].index("async") > t[2].index("FLNK"), t
 
 
@@ -106,7 +106,7 @@ def test_cp_link(ioc, monitor):
     ioc.put("SOURCE", 3)
     t = traced(monitor, ioc.prefix + "CP", lambda t: "CP link" in t[0])
     assert t[0].endswith(f"by CP link from {ioc.prefix}SOURCE"), t
-    assert re.search(r"^  scanOnce on CPU .* after [\d.]+ us in the queue", t[-1]), t
+    assert re.search(r"^  scanOnce on CPU .* after [\d.]+ ms in the queue", t[-1]), t
 
 
 def test_inner_chain(ioc, monitor):

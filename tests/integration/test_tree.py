@@ -10,7 +10,7 @@ from tests.harness.wait import until
 
 SIZE, TREES = 60, 12
 LATE = 8  # EBPFMON_ASYNC: the largest number of asynchronous records of one chain that the monitor follows
-LINE = re.compile(r"^ +[-0-9.]+ us ( +)(?:(\w+|\?) > )?(\S+) \((\w+)\)( = | begun)")
+LINE = re.compile(r"^ +[-0-9.]+ ms ( +)(?:(\w+|\?) > )?(\S+) \((\w+)\)( = | begun)")
 
 
 # For each kind: record type, fields, and the links by which it makes other records process. A record with a delay
