@@ -25,7 +25,7 @@ static const topTableSpec topTableSpecs[topTables] = {
     [topBadPuts] = {"UNEXPECTED PUTS that nobody acknowledged, newest first", {
         {"PUT_BAD_TIMES", "time", topAsTime}, {"PUT_BAD_PVS", "PV", topAsText}, {"PUT_BAD_VALUES", "new", topAsText},
         {"PUT_BAD_WRITERS", "writer", topAsText}, {"PUT_BAD_REASONS", "why unexpected", topAsText}}, 1, topMajor},
-    [topAutoPuts] = {"PUTS BY IOCS (automatic puts), newest first", {
+    [topAutoPuts] = {"PUTS BY IOCS, newest first", {
         {"AUTO_PUT_TIMES", "time", topAsTime}, {"AUTO_PUT_PVS", "PV", topAsText},
         {"AUTO_PUT_OLD_VALUES", "old", topAsText}, {"AUTO_PUT_VALUES", "new", topAsText},
         {"AUTO_PUT_WRITERS", "writer", topAsText},
@@ -34,7 +34,8 @@ static const topTableSpec topTableSpecs[topTables] = {
     [topIocs] = {"IOCS", {
         {"IOC_NAMES", "IOC", topAsText}, {"IOC_PIDS", "pid", topAsCount}, {"IOC_VERSIONS", "Base", topAsText},
         {"IOC_RECORD_CNTS", "records", topAsCount}, {"IOC_LEVELS", "level", topAsText},
-        {"IOC_COSTS", "cost %", topAsThousandths}, {"IOC_NOTES", "note", topAsText}}, TOP_NONE, 0},
+        {"IOC_COSTS", "cost %", topAsThousandths}, {"IOC_NOTES", "note", topAsText},
+        {"IOC_SEVERITIES", "", topAsFlag, topFlagSeverity}}, TOP_NONE, 0},
     [topHealth] = {"HEALTH OF IOCS", {
         {"IOC_HEALTH_NAMES", "IOC", topAsText}, {"IOC_CPU_LOADS", "CPU %", topAsTenths},
         {"IOC_MEM_SIZES", "memory MB", topAsTenths}, {"IOC_FILE_CNTS", "files", topAsCount},
@@ -49,8 +50,9 @@ static const topTableSpec topTableSpecs[topTables] = {
     [topScans] = {"SCAN THREADS", {
         {"SCAN_IOCS", "IOC", topAsText}, {"SCAN_NAMES", "scan", topAsText},
         {"SCAN_PERIODS", "period s", topAsThousandths}, {"SCAN_PERIOD_MAXS", "longest s", topAsThousandths},
-        {"SCAN_LATE_CNTS", "late", topAsCount, topFlagMinor}, {"SCAN_LOADS", "load %", topAsTenths},
-        {"SCAN_TOP_RECORDS", "slowest record", topAsText}}, 6, 0},
+        {"SCAN_LATE_CNTS", "late", topAsCount}, {"SCAN_LOADS", "load %", topAsTenths},
+        {"SCAN_TOP_RECORDS", "slowest record", topAsText}, {"SCAN_SEVERITIES", "", topAsFlag, topFlagSeverity}},
+        6, 0},
     [topRecords] = {"BUSIEST RECORDS", {
         {"PROC_TOP_NAMES", "record", topAsText}, {"PROC_TOP_CNTS", "processed", topAsCount},
         {"PROC_TOP_RATES", "per s", topAsTenths}, {"PROC_TOP_AT_LEAST", "", topAsFlag, topFlagAtLeast}}, 0, 0},
@@ -80,7 +82,6 @@ const topItemSpec topItemSpecs[] = {
     {"hang",         "HANG_CNT",               "",   topNumber,   topAsCount,       1},
     {"late scans",   "SCAN_LATE_NOW",          "",   topNumber,   topAsCount,       1},
     {"cost",         "COST",                   "%",  topNumber,   topAsThousandths, 1, topAlways},
-    {"a trap",       "TRAP_COST",              "ns", topNumber,   topAsCount,       1},
     {"monitor CPU",  "CPU",                    "%",  topNumber,   topAsTenths,      1, topAlways},
     {"memory",       "MEM",                    "MB", topNumber,   topAsCount,       1},
     {"puts",         "PUT_CNT",                "",   topNumber,   topAsCount,       2, topAlways},
@@ -92,12 +93,14 @@ const topItemSpec topItemSpecs[] = {
     {"lost",         "LOST_CNT",               "",   topNumber,   topAsCount,       3},
     {"log",          "LOG_STATE",              "",   topText,     topAsText,        3},
     {"lost lines",   "LOG_LOST_CNT",           "",   topNumber,   topAsCount,       3},
+    {"history",      "HISTORY_STATE",          "",   topText,     topAsText,        3},
+    {"lost rows",    "HISTORY_LOST_CNT",       "",   topNumber,   topAsCount,       3},
     {"OTLP",         "OTLP_STATE",             "",   topText,     topAsText,        3},
     {"lost items",   "OTLP_LOST_CNT",          "",   topNumber,   topAsCount,       3},
     {"RecSync",      "RECSYNC_STATE",          "",   topText,     topAsText,        3},
     {"packets",      "PACKET_STATE",           "",   topText,     topAsText,        3},
     {"lost packets", "PACKET_LOST_CNT",        "",   topNumber,   topAsCount,       3},
-    {"audit:",       "AUDIT.VAL$",             "",   topLongText, topAsText,        3},
+    {"checks:",      "AUDIT.VAL$",             "",   topLongText, topAsText,        3},
 };
 static const unsigned topItems = sizeof(topItemSpecs) / sizeof(topItemSpecs[0]);
 
@@ -143,7 +146,7 @@ const unsigned topViews = sizeof(topViewSpecs) / sizeof(topViewSpecs[0]);
 /* --- data --- */
 
 static const topTableSpec histogramSpec = {"LATENCY", {
-    {"CHAIN_HIST_EDGES", "from us", topAsThousandths}, {"CHAIN_HIST", "chains", topAsCount}}, TOP_NONE, 0};
+    {"CHAIN_HIST_EDGES", "from ms", topAsMillis}, {"CHAIN_HIST", "chains", topAsCount}}, TOP_NONE, 0};
 
 int topDataOpen(topData *data, const char *prefix)
 {
@@ -233,6 +236,24 @@ const topTable *topPageGetFocus(const topData *data, const topLook *look, unsign
 
 /* --- the header -------------------------------------------------------------------------------------- */
 
+/* Goes on in the next line, between words, where the text would end behind the columns. */
+static void addWords(topSheet *sheet, unsigned style, const char *text, int columns)
+{
+    while (columns && sheet->columns + topTextWidth(text, strlen(text)) > columns) {
+        size_t fit = topTextFit(text, strlen(text), columns - sheet->columns);
+
+        while (fit && text[fit] != ' ')
+            fit--;
+        if (!fit)
+            break;
+        topSheetAdd(sheet, style, "%.*s", (int)fit, text);
+        topSheetEndLine(sheet);
+        topSheetAdd(sheet, topPlain, "    ");
+        text += fit + 1;
+    }
+    topSheetAdd(sheet, style, "%s", text);
+}
+
 /* "columns": begin another line before this item if it would end behind them; 0: never. */
 static void addItem(const topItemSpec *spec, const topPv *pv, int columns, topSheet *sheet)
 {
@@ -254,7 +275,7 @@ static void addItem(const topItemSpec *spec, const topPv *pv, int columns, topSh
     }
     if (spec->label[0])
         topSheetAdd(sheet, topPlain, "%s ", spec->label);
-    topSheetAdd(sheet, style, "%s", value);
+    addWords(sheet, style, value, columns);
     topSheetAdd(sheet, topPlain, "  ");
 }
 
@@ -345,8 +366,9 @@ static void findWidths(const tablePart *part, int isBrief, int width[TOP_COLUMNS
     char cell[MAX_STRING_SIZE + 4];
 
     for (unsigned i = 0; i < part->table->columns; i++) {
-        width[i] = (int)strlen(part->table->spec->column[i].heading) + 1; /* 1: the mark of the sorted column */
-        for (unsigned k = part->first; k < part->first + part->shown; k++) {
+        /* 1: the mark of the sorted column; 0: it is not shown */
+        width[i] = isHidden(part->table, i) ? 0 : (int)strlen(part->table->spec->column[i].heading) + 1;
+        for (unsigned k = part->first; width[i] && k < part->first + part->shown; k++) {
             int w;
 
             topTableFormat(part->table, part->rows[k], i, isBrief, cell, sizeof(cell));
@@ -356,20 +378,82 @@ static void findWidths(const tablePart *part, int isBrief, int width[TOP_COLUMNS
     }
 }
 
+#define LEAST_WIDTH 8 /* of a column that is made narrower */
+
+static int isEmpty(const tablePart *part, unsigned column)
+{
+    char cell[MAX_STRING_SIZE + 4];
+
+    for (unsigned k = part->first; k < part->first + part->shown; k++) {
+        topTableFormat(part->table, part->rows[k], column, 1, cell, sizeof(cell));
+        if (cell[0])
+            return 0;
+    }
+    return 1;
+}
+
+static int addWidths(const topTable *table, const int width[TOP_COLUMNS_MAX])
+{
+    int all = 0;
+
+    for (unsigned i = 0; i < table->columns; i++)
+        all += width[i] ? 2 + width[i] : 0;
+    return all;
+}
+
+/* On a narrow screen columns without any text go first, then wide texts become narrower, then the last columns go.
+ * Returns how many of these; a width of 0: this column is not shown. */
+static unsigned fitWidths(const tablePart *part, int columns, int width[TOP_COLUMNS_MAX])
+{
+    const topTable *table = part->table;
+    unsigned gone = 0;
+
+    for (unsigned i = table->columns; columns && i-- > 0 && addWidths(table, width) > columns;)
+        if (table->spec->column[i].format == topAsText && isEmpty(part, i))
+            width[i] = 0;
+    while (columns && addWidths(table, width) > columns) {
+        unsigned widest = table->columns, last = 0;
+
+        for (unsigned i = 0; i < table->columns; i++) {
+            if (width[i] > LEAST_WIDTH && table->spec->column[i].format == topAsText &&
+                (widest == table->columns || width[i] > width[widest]))
+                widest = i;
+            last = width[i] ? i : last;
+        }
+        if (widest < table->columns) {
+            width[widest]--;
+        } else if (last) {
+            width[last] = 0;
+            gone++;
+        } else {
+            break;
+        }
+    }
+    return gone;
+}
+
 static void addCell(topSheet *sheet, unsigned style, const char *cell, int width, int isRight)
 {
     int begin = sheet->columns, w = topTextWidth(cell, strlen(cell));
 
     topSheetFill(sheet, style, begin + 2 + (isRight && w < width ? width - w : 0));
-    topSheetAdd(sheet, style, "%s", cell);
+    if (w <= width)
+        topSheetAdd(sheet, style, "%s", cell);
+    else
+        topSheetAdd(sheet, style, "%.*s...", (int)topTextFit(cell, strlen(cell), width - 3), cell);
     topSheetFill(sheet, style, begin + 2 + width);
 }
 
-static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
+/* "columns": of the screen; 0: any number. */
+static void addTable(const tablePart *part, int isBrief, int columns, topSheet *sheet)
 {
     const topTable *table = part->table;
     int width[TOP_COLUMNS_MAX];
     char cell[MAX_STRING_SIZE + 4];
+    unsigned gone;
+
+    findWidths(part, isBrief, width);
+    gone = fitWidths(part, columns, width);
 
     topSheetAdd(sheet, topTitle, "%s", table->spec->title);
     if (!table->isKnown)
@@ -382,14 +466,15 @@ static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
         topSheetAdd(sheet, topDim, "   %u", part->count);
     else
         topSheetAdd(sheet, topDim, "   none");
+    if (gone)
+        topSheetAdd(sheet, topDim, "; no room for %u column%s", gone, gone == 1 ? "" : "s");
     topSheetEndLine(sheet);
     if (!part->count && table->isKnown)
         return; /* columns without rows say nothing */
-    findWidths(part, isBrief, width);
     for (unsigned i = 0; i < table->columns; i++) {
         epicsSnprintf(cell, sizeof(cell), "%s%s", table->spec->column[i].heading,
                       table->sortBy != (int)i ? "" : table->isReversed ? "^" : "v");
-        if (!isHidden(table, i))
+        if (width[i])
             addCell(sheet, topHeading, cell, width[i], isNumber(table, i));
     }
     topSheetEndLine(sheet);
@@ -398,7 +483,7 @@ static void addTable(const tablePart *part, int isBrief, topSheet *sheet)
 
         for (unsigned i = 0; i < table->columns; i++) {
             topTableFormat(table, part->rows[k], i, isBrief, cell, sizeof(cell));
-            if (!isHidden(table, i))
+            if (width[i])
                 addCell(sheet, style, cell, width[i], isNumber(table, i));
         }
         topSheetEndLine(sheet);
@@ -438,13 +523,13 @@ static void addHistogram(const topData *data, topSheet *sheet)
     else
         topSheetAdd(sheet, topDim, "   %.0f", all);
     topSheetEndLine(sheet);
-    topSheetAdd(sheet, topHeading, "  %11s  %10s", "from us", "chains");
+    topSheetAdd(sheet, topHeading, "  %11s  %10s", "from ms", "chains");
     topSheetEndLine(sheet);
     for (unsigned i = first; used && i < first + used; i++) {
         double count = it->column[1].numbers[i];
         int bar = (int)lround(BAR_WIDTH * count / most);
 
-        topSheetAdd(sheet, topPlain, "  %11.3f  %10.0f  ", it->column[0].numbers[i], count);
+        topSheetAdd(sheet, topPlain, "  %11.3f  %10.0f  ", it->column[0].numbers[i] / 1000, count);
         topSheetAdd(sheet, topBar, "%.*s", bar ? bar : count > 0, "########################################");
         topSheetEndLine(sheet);
     }
@@ -546,7 +631,7 @@ static void addTables(const topData *data, const topLook *look, unsigned lines, 
             part.cursor = part.count ? (int)look->cursor : -1;
         chooseWindow(&part, room < most ? room : most);
         before = (unsigned)sheet->lines;
-        addTable(&part, lines != TOP_ALL_LINES, sheet);
+        addTable(&part, lines != TOP_ALL_LINES, look->columns, sheet);
         topSheetEndLine(sheet);
         before = (unsigned)sheet->lines - before;
         if (lines != TOP_ALL_LINES)

@@ -381,17 +381,18 @@ static void drawLine(const screen *s, size_t line, int y)
 
 static void drawFooter(const screen *s)
 {
-    char line[300];
+    char line[300], views[40] = "";
 
+    for (unsigned i = 0; i < topViews && i < sizeof(views) - 1; i++)
+        views[i] = topViewSpecs[i].key;
     if (s->keys.message[0])
         snprintf(line, sizeof(line), "%s", s->keys.message);
     else if (s->keys.typing)
         snprintf(line, sizeof(line), "%s: %s_", s->keys.typing == s->keys.question ? "why, PV [client]" : "filter",
                  s->keys.typing);
     else
-        snprintf(line, sizeof(line), "%s%s%s? help  q quit  views: o s p a i b c n u k w x l  Enter one record  "
-                 "/ filter  blank pause", s->look->filter[0] ? "filter: " : "", s->look->filter,
-                 s->look->filter[0] ? "  " : "");
+        snprintf(line, sizeof(line), "%s%s%s? help  q quit  Enter one record  / filter  blank pause  views: %s",
+                 s->look->filter[0] ? "filter: " : "", s->look->filter, s->look->filter[0] ? "  " : "", views);
     move(LINES - 1, 0);
     addnstr(line, COLS - 1);
 }

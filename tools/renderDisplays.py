@@ -176,7 +176,7 @@ class Picture:
         family = "monospace" if font is not None and "Mono" in font.get("family") else "Liberation Sans, Arial, sans-serif"
         at_x = {"start": pad, "middle": w / 2, "end": w - pad}[anchor]
         shown = lines[:max(1, int(h // (size * 1.25)))]
-        first = (h + size * 0.7) / 2 if len(shown) == 1 else size
+        first = (h + size * 0.7) / 2 if h < 2 * size * 1.25 else size
         spans = "".join(f'<tspan x="{at_x}" y="{first + i * size * 1.25:.1f}">{html.escape(line)}</tspan>'
                         for i, line in enumerate(shown))
         inner = (f'<text xml:space="preserve" font-family="{family}" font-size="{size}" fill="{fill}" text-anchor="{anchor}"'
@@ -226,7 +226,10 @@ class Picture:
         bad = BORDERS.get(severity(value)) if get("border_alarm_sensitive") == "true" else None
         self.box(at, fill, bad or "none", 2)
         anchor = {"1": "middle", "2": "end"}.get(get("horizontal_alignment"), "start")
-        self.words(at, text(value, get("show_units") == "true", get("precision")).split("\n"), w.find("font/font"), anchor=anchor)
+        lines = text(value, get("show_units") == "true", get("precision")).split("\n")
+        if get("wrap_words") != "false" and at[3] > 30:
+            lines = [part for line in lines for part in bob.wrap(line, 14, at[2] - 6)]
+        self.words(at, lines, w.find("font/font"), anchor=anchor)
 
     def draw_textentry(self, w, get, at, own):
         self.draw_textupdate(w, get, at, own, "#e0f5ff")

@@ -120,3 +120,27 @@ def link(text):
     """File and macros of a display link in an alarm tree: file:/folder/name.bob?MACRO=value&..."""
     path, _, query = text.partition("?")
     return path.rpartition("/")[2], dict(parse_qsl(query))
+
+
+# Widths of letters in thousandths of their height: those of Liberation Sans are those of Helvetica.
+LETTERS = {**dict.fromkeys("ijl", 222), **dict.fromkeys(" ft.,:;/[]I!\\|", 278), **dict.fromkeys("r-()", 333), '"': 355, "'": 191,
+           **dict.fromkeys("ckszvxyJ", 500), **dict.fromkeys(">=<+~", 584), **dict.fromkeys("FTZ", 611), **dict.fromkeys("ABEKPSVXY", 667),
+           **dict.fromkeys("CDHNRUw", 722), **dict.fromkeys("GOQ", 778), **dict.fromkeys("Mm", 833), "%": 889, "W": 944, "@": 1015}
+
+
+def wrap(text, size, width):
+    """The lines that Phoebus makes of a text in a widget with wrap_words. A word that is wider than the widget is broken."""
+    lines, line, used = [], "", 0
+    for word in re.findall(r"\S*\s*", text):
+        needs = sum(LETTERS.get(c, 556) for c in word.rstrip()) * size / 1000
+        if line and used + needs > width:
+            lines.append(line)
+            line, used = "", 0
+        while needs > width:
+            part = max(1, int(len(word) * width / needs) - 1)
+            lines.append(word[:part])
+            word = word[part:]
+            needs = sum(LETTERS.get(c, 556) for c in word.rstrip()) * size / 1000
+        line += word
+        used += sum(LETTERS.get(c, 556) for c in word) * size / 1000
+    return lines + [line] if line or not lines else lines

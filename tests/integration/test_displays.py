@@ -245,6 +245,30 @@ def test_labels_are_not_cut(display):
     assert not cut
 
 
+# As long as such a line gets at a site, and a bit longer.
+PUT_LINE = ("2026-11-29 16:53:31.855156 SR12C-VA{GaugeController:COLDCATH-07}P-SP.HIHI 1.4507129841e-07 -> 1.3999999871e-07 by operator07@"
+            "control-room-console4 python3 night_shift_ramp.py[1048576] (CA 192.168.104.217:44294 uid operator07) [denied]")
+LONG = {"PUT_LAST": PUT_LINE, "PUT_BAD_LAST": PUT_LINE,
+        "PUT_BAD_REASON": 'rule "interlock limits": 1.3999999871e-07 is not 1e-07 or less',
+        "AUTO_PUT_LAST": "2026-11-29 16:54:22.591502 SR12C-VA{GaugeController:COLDCATH-07}P-SP.PROC 1 -> 1 by thread cbMedium (link SR12C-VA{GaugeContr"
+                         "oller:COLDCATH-07}Seq-Calc.LNK2, chain of SR12C-VA{GaugeController:COLDCATH-07}Seq-Trig, scan 2 second)",
+        "IOC_EVENT_LAST": "2026-11-29 16:54:14.227 IOC sr12c-vacuum-gauges (pid 1048576): thread scan-0.1 (tid 1048599) in record SR12C-VA{GaugeController"
+                          ":COLDCATH-07}P-Raw hangs since 7 s",
+        "HOST_STATUS_MSG": 'IOC sr12c-vacuum-gauges: scan ".1 second" takes 0.233 s, slowest record SR12C-VA{GaugeController:COLDCATH-07}P-Raw'}
+
+
+def test_long_texts_are_whole(display):
+    """In a widget of two lines Phoebus wraps a text between its words."""
+    checked = 0
+    for w in display[1].iter("widget"):
+        name = re.fullmatch(r"\$\(P\)(?:\$\(REC\):)?(\w+)\.VAL\\\$", w.findtext("pv_name") or "")
+        if name and name[1] in LONG:
+            width, height = int(w.findtext("width")) - 6, int(w.findtext("height"))
+            assert len(bob.wrap(LONG[name[1]], 14, width)) <= max(1, height // 18), name[1]
+            checked += 1
+    assert checked or display[0] not in ("_ebpfMonHeader.bob", "ebpfMon.bob", "ebpfMonPuts.bob", "ebpfMonHealth.bob", "ebpfMonRecord.bob")
+
+
 def test_tables_do_not_scroll_sideways(display):
     """The columns fit into the table, beside its own scroll bar. 80 is the width of a column whose width was not set: JavaFX makes
     such a column as wide as its cells need."""
@@ -358,7 +382,7 @@ def test_one_ioc(live, module_ioc):
     ("ebpfMonActivity.bob", "PROC_HEAT PROC_HEAT_NAMES CHAIN_HEAT CHAIN_HIST CHAIN_P50 CHAIN_P99 CHAIN_MAX"),
     ("ebpfMon.bob", "IOC_CNT IOC_GONE_CNT HANG_CNT PUT_BAD_OPEN_CNT LOST_CNT COST CPU LOG_STATE OTLP_STATE PACKET_STATE "
                     "PUTS IOC_NAMES IOC_NOTES IOC_CPU_LOADS IOC_LOCK_HELD_TIMES PROC_TOP CHAIN_TOP PUT_RATE PROC_RATE PUT_LAST"),
-    ("ebpfMonPuts.bob", "PUTS AUTO_PUTS AUTO_PUT_LAST BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
+    ("ebpfMonPuts.bob", "PUTS AUTO_PUTS AUTO_PUT_LAST BAD_PUTS PUT_BAD_ACK PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
                         "LOG_LOST_CNT PACKET_STATE"),
     ("ebpfMonChains.bob", "PROC_TOP CHAIN_TOP CHAIN_HIST_ROOT CHAIN_HIST CHAIN_HIST_EDGES CHAIN_P99 ASYNC_TOP ASYNC_HIST ASYNC_BUSY_MAX CHAIN_LOG IOCS FILTER_LEVEL "
                           "FILTER_STATUS OTLP_STATE OTLP_RATE OTLP_QUEUE_LOAD OTLP_LOST_CNT OTLP_MSG "
