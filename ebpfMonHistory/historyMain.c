@@ -31,6 +31,7 @@ static const char usage[] =
     "  -a, --automatic    also what IOCs wrote by themselves\n"
     "  -n, --number N     the newest N rows (default 100; 0: all)\n"
     "  -d, --file FILE    the file (default " FILE_DEFAULT ")\n"
+    "  --also FILE        why only: the file of another host, up to seven times\n"
     "  --json, --csv, --caputlog    for programs; times are UTC in the first two\n"
     "  -r, --report       as report, with -f and -t\n"
     "Exit code: 0, rows were found; 1, none; 2, the question or the file is wrong.\n";
@@ -44,7 +45,7 @@ static const struct option options[] = {
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
     {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'},
     {"html", no_argument, NULL, 'M'},
-    {"caputlog", no_argument, NULL, 'P'}, {"otlp", no_argument, NULL, 'O'}, {"help", no_argument, NULL, 'h'},
+    {"caputlog", no_argument, NULL, 'P'}, {"also", required_argument, NULL, 'A'}, {"otlp", no_argument, NULL, 'O'}, {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}
 };
 
@@ -91,6 +92,14 @@ static int takeOption(int option, ebpfMonHistoryQuestion *q)
     case 'M': q->form = ebpfMonHistoryHtml; return 0;
     case 'C': q->form = ebpfMonHistoryCsv; return 0;
     case 'P': q->form = ebpfMonHistoryCaPutLog; q->kind = "put"; return 0;
+    case 'A':
+        for (int i = 0; i < EBPFMON_HISTORY_ALSO; i++)
+            if (!q->also[i]) {
+                q->also[i] = optarg;
+                return 0;
+            }
+        fputs("ebpfMonHistory: too many files\n", stderr);
+        return -1;
     case 'n':
         q->most = (unsigned)strtoul(optarg, &end, 10);
         if (optarg[0] >= '0' && optarg[0] <= '9' && !*end)
@@ -119,6 +128,19 @@ typedef struct {
     const char *word[2];   /* NULL: not given */
 } command;
 
+/* Nonzero: the next argument belongs to this option. */
+static int takesNext(const char *arg)
+{
+    if (arg[0] != '-' || arg[1] == 0)
+        return 0;
+    if (arg[1] != '-')
+        return arg[2] == 0 && strchr("ftuHivkpnd", arg[1]) != NULL;
+    for (const struct option *o = options; o->name; o++)
+        if (strcmp(o->name, arg + 2) == 0)
+            return o->has_arg == required_argument;
+    return 0;
+}
+
 /* Takes the command and its words out of the arguments. Returns how many are left. */
 static int takeCommand(int argc, char *argv[], command *c)
 {
@@ -126,12 +148,13 @@ static int takeCommand(int argc, char *argv[], command *c)
 
     while (at < argc && strcmp(argv[at], "why") != 0 && strcmp(argv[at], "report") != 0)
         at++;
-    if (at == argc || (at > 1 && argv[at - 1][0] == '-' && strchr("ftuHivkpnd", argv[at - 1][1]) && !argv[at - 1][2]))
+    if (at == argc || takesNext(argv[at - 1]))
         return argc;
     c->name = argv[at];
     left = at;
     for (at++; at < argc; at++)
-        if (words < 2 && left == at - 1 - words && (argv[at][0] != '-' || (argv[at][1] >= '0' && argv[at][1] <= '9')))
+        if (words < 2 && !takesNext(argv[at - 1]) &&
+            (argv[at][0] != '-' || (argv[at][1] >= '0' && argv[at][1] <= '9')))
             c->word[words++] = argv[at];
         else
             argv[left++] = argv[at];

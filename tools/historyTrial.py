@@ -27,7 +27,7 @@ def schema():
     failed = re.search(r'define EBPFMON_HISTORY_FAILED (".*")', (folder / "historyStore.h").read_text())[1]
     source = (folder / "historyStore.c").read_text().replace("EBPFMON_HISTORY_FAILED", failed)
     found = re.search(r"schema\[\] =\n(.*?);\n", source, re.S)[1]
-    version = re.search(r"define VERSION +(\d+)", source)[1]
+    version = re.search(r"kind = \{ 0x65426d48 [^,]*, (\d+),", source)[1]
     return "".join(re.findall(r'"(.*?)"', found)) + f"PRAGMA application_id = 0x65426d48; PRAGMA user_version = {version};"
 
 

@@ -13,8 +13,11 @@ typedef enum {
     ebpfMonHistoryHtml /* historyReport.h only */
 } ebpfMonHistoryForm;
 
+#define EBPFMON_HISTORY_ALSO 7
+
 typedef struct {
     const char *file;
+    const char *also[EBPFMON_HISTORY_ALSO]; /* historyWhy.h only: files of other hosts; NULL: no more */
     const char *pv, *user, *host, *ioc, *value, *kind; /* patterns with * and ?; NULL: any */
     int64_t from, to;      /* ns since 1970; 0: open */
     unsigned most;         /* rows: the newest ones; 0: all */

@@ -12,36 +12,46 @@
 #define ROWS       500  /* of the effects */
 #define LATE       (60 * SECOND) /* a trace ends at most so long after the begin of one of its chains */
 #define CHAIN_SIZE 32
+#define FILE_SHIFT 60   /* of a row's key, above its id */
+#define CLOCKS     (60 * SECOND) /* that those of two hosts may differ */
 #define SELECT     "SELECT " EBPFMON_HISTORY_COLUMNS ", id, steps, tree FROM rows WHERE "
 enum { atId = ebpfMonAtCount, atSteps, atTree };
 
 typedef struct {
-    sqlite3 *db;
+    const ebpfMonHistoryQuestion *question;
+    sqlite3 *db[1 + EBPFMON_HISTORY_ALSO]; /* the file that is asked, and those of other hosts */
+    unsigned dbs;
     FILE *out;
     ebpfMonJson *json;     /* NULL: text */
     int isTrace;           /* nonzero: "json" gets spans of OTLP */
     char trace[33];        /* … of this trace */
     int64_t span[DEPTH + 2]; /* … by depth: the row whose span is the parent of those below */
-    int64_t seen[ROWS];    /* ids of the rows of the effects */
+    int64_t seen[ROWS];    /* keys of the rows of the effects */
     unsigned rows;
     int64_t until;         /* when the last of them was */
     int hasTrees;          /* a chain was kept with its records */
     int isCut;             /* there are more effects */
+    int isUnsure;          /* two hosts were joined by one of several puts that fit */
     int isFailed;          /* a query failed: "error" */
     char error[200];
 } answer;
 
 /* --- questions to the file --- */
 
+static void noteFailure(answer *a, sqlite3 *db)
+{
+    a->isFailed = 1;
+    ebpfMonHistoryStoreDescribe(db, a->error, sizeof(a->error));
+}
+
 /* NULL: it failed; the answer notes that. */
-static sqlite3_stmt *prepare(answer *a, const char *sql)
+static sqlite3_stmt *prepare(answer *a, sqlite3 *db, const char *sql)
 {
     sqlite3_stmt *stmt = NULL;
 
-    if (sqlite3_prepare_v2(a->db, sql, -1, &stmt, NULL) == SQLITE_OK)
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK)
         return stmt;
-    a->isFailed = 1;
-    ebpfMonHistoryStoreDescribe(a->db, a->error, sizeof(a->error));
+    noteFailure(a, db);
     return NULL;
 }
 
@@ -49,28 +59,80 @@ static int isRow(answer *a, sqlite3_stmt *stmt)
 {
     int status = stmt ? sqlite3_step(stmt) : SQLITE_DONE;
 
-    if (status != SQLITE_ROW && status != SQLITE_DONE) {
-        a->isFailed = 1;
-        ebpfMonHistoryStoreDescribe(a->db, a->error, sizeof(a->error));
-    }
+    if (status != SQLITE_ROW && status != SQLITE_DONE)
+        noteFailure(a, sqlite3_db_handle(stmt));
     return status == SQLITE_ROW;
 }
 
-/* The first row of a query about a text; NULL: there is none. */
+/* The first row of a query about a text, in the first file that has one; NULL: none has. */
 static sqlite3_stmt *findRow(answer *a, const char *sql, const char *text, int64_t from, int64_t to)
 {
-    sqlite3_stmt *stmt = prepare(a, sql);
+    for (unsigned i = 0; i < a->dbs; i++) {
+        sqlite3_stmt *stmt = prepare(a, a->db[i], sql);
 
-    if (!stmt)
-        return NULL;
-    sqlite3_bind_text(stmt, 1, text, -1, SQLITE_TRANSIENT);
-    if (sqlite3_bind_parameter_count(stmt) > 1) {
-        sqlite3_bind_int64(stmt, 2, from);
-        sqlite3_bind_int64(stmt, 3, to);
+        if (!stmt)
+            return NULL;
+        sqlite3_bind_text(stmt, 1, text, -1, SQLITE_TRANSIENT);
+        if (sqlite3_bind_parameter_count(stmt) > 1) {
+            sqlite3_bind_int64(stmt, 2, from);
+            sqlite3_bind_int64(stmt, 3, to);
+        }
+        if (isRow(a, stmt))
+            return stmt;
+        sqlite3_finalize(stmt);
     }
-    if (isRow(a, stmt))
-        return stmt;
-    sqlite3_finalize(stmt);
+    return NULL;
+}
+
+static unsigned getFile(const answer *a, sqlite3_stmt *row)
+{
+    unsigned i = 0;
+
+    while (i + 1 < a->dbs && a->db[i] != sqlite3_db_handle(row))
+        i++;
+    return i;
+}
+
+/* Identifies a row of all files. */
+static int64_t getKey(const answer *a, sqlite3_stmt *row)
+{
+    return sqlite3_column_int64(row, atId) | (int64_t)getFile(a, row) << FILE_SHIFT;
+}
+
+/* Nonzero: the put went to a server of another host, so the packets of its sender's host tell of it. */
+static int isSent(sqlite3_stmt *put)
+{
+    const char *ioc = ebpfMonHistoryRowText(put, ebpfMonAtIoc), *port = strrchr(ioc, ':');
+
+    return port && port[1] && strspn(port + 1, "0123456789") == strlen(port + 1);
+}
+
+/* The same put as the other host saw it: of one that was sent how it arrived, of one that arrived how it was sent.
+ * Connection, PV and value are the same; the clocks of the hosts are not. NULL: no file has it. */
+static sqlite3_stmt *findOtherSide(answer *a, sqlite3_stmt *put)
+{
+    static const char sql[] = SELECT "pv = ?1 AND kind = 'put' AND time BETWEEN ?2 - ?3 AND ?2 + ?3 AND peer = ?4 AND "
+        "value = ?5 AND n = 1 AND (ioc GLOB '*:[0-9]*') = ?6 ORDER BY abs(time - ?2)";
+
+    for (unsigned i = 0; ebpfMonHistoryRowText(put, ebpfMonAtPeer)[0] && i < a->dbs; i++) {
+        sqlite3_stmt *other = a->db[i] != sqlite3_db_handle(put) ? prepare(a, a->db[i], sql) : NULL;
+
+        if (!other)
+            continue;
+        sqlite3_bind_text(other, 1, ebpfMonHistoryRowText(put, ebpfMonAtPv), -1, SQLITE_TRANSIENT);
+        sqlite3_bind_int64(other, 2, sqlite3_column_int64(put, ebpfMonAtTime));
+        sqlite3_bind_int64(other, 3, CLOCKS);
+        sqlite3_bind_text(other, 4, ebpfMonHistoryRowText(put, ebpfMonAtPeer), -1, SQLITE_TRANSIENT);
+        sqlite3_bind_text(other, 5, ebpfMonHistoryRowText(put, ebpfMonAtValue), -1, SQLITE_TRANSIENT);
+        sqlite3_bind_int(other, 6, !isSent(put));
+        if (isRow(a, other)) {
+            a->isUnsure |= isRow(a, other); /* a second one */
+            sqlite3_reset(other);
+            if (isRow(a, other))
+                return other;
+        }
+        sqlite3_finalize(other);
+    }
     return NULL;
 }
 
@@ -168,7 +230,7 @@ static void writeSpan(answer *a, sqlite3_stmt *row, int depth)
 
     if (isChain)
         ms = (int64_t)(strtod(ebpfMonHistoryRowText(row, ebpfMonAtValue), NULL) * 1e6);
-    a->span[depth] = sqlite3_column_int64(row, atId);
+    a->span[depth] = getKey(a, row);
     ebpfMonJsonOpenObject(a->json, NULL);
     ebpfMonJsonOpenObject(a->json, "resource");
     ebpfMonJsonOpenList(a->json, "attributes");
@@ -207,13 +269,16 @@ static void writeRow(answer *a, sqlite3_stmt *row, int depth)
     if (a->json) {
         ebpfMonJsonOpenObject(a->json, NULL);
         ebpfMonHistoryRowAddJson(row, a->json);
+        if (a->dbs > 1)
+            ebpfMonJsonAddText(a->json, "file", getFile(a, row) ? a->question->also[getFile(a, row) - 1] : a->question->file);
         if (ebpfMonHistoryRowText(row, atTree)[0]) {
             a->hasTrees = 1;
             ebpfMonJsonAddCleanText(a->json, "tree", ebpfMonHistoryRowText(row, atTree));
         }
         return;
     }
-    fprintf(a->out, "%*s%s: ", 2 * depth, "", ebpfMonHistoryRowText(row, ebpfMonAtIoc));
+    fprintf(a->out, "%*s%s%s%s: ", 2 * depth, "", getFile(a, row) ? a->question->also[getFile(a, row) - 1] : "",
+            getFile(a, row) ? ", " : "", ebpfMonHistoryRowText(row, ebpfMonAtIoc));
     ebpfMonHistoryRowWriteText(row, a->out);
     writeTree(a, row, depth);
 }
@@ -282,10 +347,25 @@ static void takeTrace(cause *c, sqlite3_stmt *row)
         snprintf(c->begun, sizeof(c->begun), "%.*s", (int)strcspn(by + 5, "\n"), by + 5);
 }
 
-/* Goes up from a put, or from a kept trace, as far as the history knows. */
-static void writeCauses(answer *a, cause *c)
+/* A put that arrived: what the sender's host knows of it. */
+static void takeSender(answer *a, cause *c, sqlite3_stmt *put)
+{
+    sqlite3_stmt *sent = c->source[0] || isSent(put) ? NULL : findOtherSide(a, put);
+
+    if (sent) {
+        writeRow(a, sent, 1);
+        closeRow(a);
+        takePut(c, sent);
+    }
+    sqlite3_finalize(sent);
+}
+
+/* Goes up from a put, or from a kept trace ("from" NULL), as far as the history knows. */
+static void writeCauses(answer *a, cause *c, sqlite3_stmt *from)
 {
     openList(a, "causes", "Because of");
+    if (from)
+        takeSender(a, c, from);
     for (int i = 0; i < DEPTH && c->source[0]; i++) {
         sqlite3_stmt *trace = findTraceOf(a, c->source), *put;
         const char *chain = trace ? ebpfMonHistoryRowText(trace, ebpfMonAtChain) : c->source;
@@ -301,6 +381,7 @@ static void writeCauses(answer *a, cause *c)
             writeRow(a, put, 1);
             closeRow(a);
             takePut(c, put);
+            takeSender(a, c, put);
         }
         sqlite3_finalize(trace);
         sqlite3_finalize(put);
@@ -318,16 +399,16 @@ static void writeCauses(answer *a, cause *c)
 
 static int isNew(answer *a, sqlite3_stmt *row)
 {
-    int64_t id = sqlite3_column_int64(row, atId);
+    int64_t key = getKey(a, row);
 
     for (unsigned i = 0; i < a->rows; i++)
-        if (a->seen[i] == id)
+        if (a->seen[i] == key)
             return 0;
     if (a->rows == ROWS) {
         a->isCut = 1;
         return 0;
     }
-    a->seen[a->rows++] = id;
+    a->seen[a->rows++] = key;
     if (sqlite3_column_int64(row, ebpfMonAtTime) > a->until)
         a->until = sqlite3_column_int64(row, ebpfMonAtTime);
     return 1;
@@ -335,10 +416,31 @@ static int isNew(answer *a, sqlite3_stmt *row)
 
 static void writeEffects(answer *a, const char *chain, int depth);
 
-/* The puts that this chain made, and the chains that it caused without one. */
-static void writeEffectsOf(answer *a, const char *chain, int depth)
+static void writeEffectsOfPut(answer *a, sqlite3_stmt *put, int depth)
 {
-    sqlite3_stmt *row = prepare(a, SELECT "source = ?1 AND NOT (kind = 'chain' AND EXISTS (SELECT 1 FROM rows AS p "
+    const char *chain = ebpfMonHistoryRowText(put, ebpfMonAtChain);
+    sqlite3_stmt *arrived = !chain[0] && isSent(put) ? findOtherSide(a, put) : NULL;
+
+    if (!arrived) {
+        writeEffects(a, chain, depth);
+        return;
+    }
+    if (a->json && !a->isTrace)
+        ebpfMonJsonOpenList(a->json, "effects");
+    if (isNew(a, arrived)) {
+        writeRow(a, arrived, depth);
+        writeEffects(a, ebpfMonHistoryRowText(arrived, ebpfMonAtChain), depth + 1);
+        closeRow(a);
+    }
+    if (a->json && !a->isTrace)
+        ebpfMonJsonCloseList(a->json);
+    sqlite3_finalize(arrived);
+}
+
+/* The puts that this chain made, and the chains that it caused without one, in one file. */
+static void writeEffectsIn(answer *a, sqlite3 *db, const char *chain, int depth)
+{
+    sqlite3_stmt *row = prepare(a, db, SELECT "source = ?1 AND NOT (kind = 'chain' AND EXISTS (SELECT 1 FROM rows AS p "
                                 "WHERE p.chain = rows.chain AND p.kind = 'put')) ORDER BY time, id");
 
     if (row)
@@ -355,11 +457,17 @@ static void writeEffectsOf(answer *a, const char *chain, int depth)
             snprintf(id, sizeof(id), "%s", ebpfMonHistoryRowText(row, ebpfMonAtChain));
             writeEffects(a, id, depth + 1);
         } else {
-            writeEffects(a, ebpfMonHistoryRowText(row, ebpfMonAtChain), depth + 1);
+            writeEffectsOfPut(a, row, depth + 1);
         }
         closeRow(a);
     }
     sqlite3_finalize(row);
+}
+
+static void writeEffectsOf(answer *a, const char *chain, int depth)
+{
+    for (unsigned i = 0; i < a->dbs; i++)
+        writeEffectsIn(a, a->db[i], chain, depth);
 }
 
 /* What followed from a put or a chain. JSON: a list in its object. */
@@ -400,7 +508,7 @@ static void writeRuns(answer *a, sqlite3_stmt *put)
 {
     const char *pv = ebpfMonHistoryRowText(put, ebpfMonAtPv);
     int64_t at = sqlite3_column_int64(put, ebpfMonAtTime);
-    sqlite3_stmt *row = prepare(a, SELECT "automatic = 1 AND kind = 'put' AND n > 1 AND time BETWEEN ?2 AND ?3 "
+    sqlite3_stmt *row = prepare(a, sqlite3_db_handle(put), SELECT "automatic = 1 AND kind = 'put' AND n > 1 AND time BETWEEN ?2 AND ?3 "
                                 "AND first <= ?2 AND instr(origin, 'chain of ' || ?1) ORDER BY time LIMIT 20");
     int rows = 0;
 
@@ -426,24 +534,27 @@ static void writeRuns(answer *a, sqlite3_stmt *put)
  * asked for: another put may have been then. */
 static void writeGaps(answer *a, int64_t from, int64_t to)
 {
-    sqlite3_stmt *row = prepare(a, "SELECT " EBPFMON_HISTORY_COLUMNS " FROM gaps WHERE time >= ?1 AND first <= ?2 "
-                                "AND first > 0 ORDER BY time LIMIT 5");
     int rows = 0;
 
-    if (row) {
-        sqlite3_bind_int64(row, 1, from);
-        sqlite3_bind_int64(row, 2, to);
-    }
-    while (isRow(a, row) && !(a->json && rows)) {
-        rows++;
-        if (a->json) {
-            ebpfMonJsonAddText(a->json, "gap", ebpfMonHistoryRowText(row, ebpfMonAtValue));
-        } else {
-            fputs("In this time: ", a->out);
-            ebpfMonHistoryRowWriteText(row, a->out);
+    for (unsigned i = 0; i < a->dbs; i++) {
+        sqlite3_stmt *row = prepare(a, a->db[i], "SELECT " EBPFMON_HISTORY_COLUMNS " FROM gaps WHERE time >= ?1 AND "
+                                    "first <= ?2 AND first > 0 ORDER BY time LIMIT 5");
+
+        if (row) {
+            sqlite3_bind_int64(row, 1, from);
+            sqlite3_bind_int64(row, 2, to);
         }
+        while (!(a->json && rows) && isRow(a, row)) {
+            rows++;
+            if (a->json) {
+                ebpfMonJsonAddText(a->json, "gap", ebpfMonHistoryRowText(row, ebpfMonAtValue));
+            } else {
+                fputs("In this time: ", a->out);
+                ebpfMonHistoryRowWriteText(row, a->out);
+            }
+        }
+        sqlite3_finalize(row);
     }
-    sqlite3_finalize(row);
 }
 
 /* "to": the time that was asked for. */
@@ -459,12 +570,12 @@ static void writePut(answer *a, sqlite3_stmt *put, int64_t to)
     writeRow(a, put, 0);
     closeRow(a);
     takePut(&c, put);
-    if (c.source[0] || !c.isPerson)
-        writeCauses(a, &c);
+    if (c.source[0] || !c.isPerson || a->dbs > 1)
+        writeCauses(a, &c, put);
     if (!a->json)
         fputs("What followed\n", a->out);
-    a->seen[a->rows++] = sqlite3_column_int64(put, atId);
-    writeEffects(a, ebpfMonHistoryRowText(put, ebpfMonAtChain), 1);
+    a->seen[a->rows++] = getKey(a, put);
+    writeEffectsOfPut(a, put, 1);
     if (!a->json && a->rows == 1)
         fputs("  Nothing that the history has.\n", a->out);
     writeRuns(a, put);
@@ -482,21 +593,34 @@ static void writePut(answer *a, sqlite3_stmt *put, int64_t to)
     else if (!a->hasTrees)
         writeNote(a, "records", "Not known: which records processed. Level trace keeps that, and level chains of slow "
                                 "chains.");
+    if (a->isUnsure)
+        writeNote(a, "hosts", "Perhaps: several puts of another host's file have this connection, PV and value; the "
+                              "nearest in time is shown.");
     if (a->isCut)
         writeNote(a, "more", "There is more, which is left out.");
+}
+
+/* The put before this one, on the way up; NULL: no file has it. */
+static sqlite3_stmt *findBefore(answer *a, sqlite3_stmt *put)
+{
+    char source[CHAIN_SIZE];
+    sqlite3_stmt *trace, *before;
+
+    snprintf(source, sizeof(source), "%s", ebpfMonHistoryRowText(put, ebpfMonAtSource));
+    if (!source[0])
+        return isSent(put) ? NULL : findOtherSide(a, put);
+    trace = findTraceOf(a, source);
+    before = findPutOf(a, trace ? ebpfMonHistoryRowText(trace, ebpfMonAtChain) : source);
+    sqlite3_finalize(trace);
+    return before;
 }
 
 /* The put that began what led to this one; "put" itself, if the history knows no earlier one. */
 static sqlite3_stmt *findOrigin(answer *a, sqlite3_stmt *put)
 {
-    for (int i = 0; i < DEPTH && ebpfMonHistoryRowText(put, ebpfMonAtSource)[0]; i++) {
-        char source[CHAIN_SIZE];
-        sqlite3_stmt *trace, *before;
+    for (int i = 0; i < DEPTH; i++) {
+        sqlite3_stmt *before = findBefore(a, put);
 
-        snprintf(source, sizeof(source), "%s", ebpfMonHistoryRowText(put, ebpfMonAtSource));
-        trace = findTraceOf(a, source);
-        before = findPutOf(a, trace ? ebpfMonHistoryRowText(trace, ebpfMonAtChain) : source);
-        sqlite3_finalize(trace);
         if (!before)
             break;
         sqlite3_finalize(put);
@@ -513,9 +637,9 @@ static sqlite3_stmt *writeTrace(answer *a, sqlite3_stmt *put)
              (unsigned long long)sqlite3_column_int64(put, ebpfMonAtTime),
              (unsigned long long)sqlite3_column_int64(put, atId));
     ebpfMonJsonOpenList(a->json, "resourceSpans");
-    a->seen[a->rows++] = sqlite3_column_int64(put, atId);
+    a->seen[a->rows++] = getKey(a, put);
     writeRow(a, put, 0);
-    writeEffects(a, ebpfMonHistoryRowText(put, ebpfMonAtChain), 1);
+    writeEffectsOfPut(a, put, 1);
     ebpfMonJsonCloseList(a->json);
     return put;
 }
@@ -538,7 +662,7 @@ static int writeProcessing(answer *a, const char *pv, int64_t to)
     closeRow(a);
     takeTrace(&c, trace);
     snprintf(c.source, sizeof(c.source), "%s", ebpfMonHistoryRowText(trace, ebpfMonAtChain));
-    writeCauses(a, &c);
+    writeCauses(a, &c, NULL);
     sqlite3_finalize(trace);
     return 1;
 }
@@ -598,10 +722,33 @@ static int answerWhy(answer *a, const char *pv, int64_t to)
     return isFound;
 }
 
+static int openFiles(answer *a, char *why, size_t size)
+{
+    char text[200];
+
+    for (unsigned i = 0; i <= EBPFMON_HISTORY_ALSO && (i == 0 || a->question->also[i - 1]); i++) {
+        const char *file = i ? a->question->also[i - 1] : a->question->file;
+
+        a->db[i] = ebpfMonHistoryStoreOpenReader(file, text, sizeof(text));
+        if (!a->db[i]) {
+            snprintf(why, size, "%s%s%s", i ? file : "", i ? ": " : "", text);
+            return -1;
+        }
+        a->dbs++;
+    }
+    return 0;
+}
+
+static void closeFiles(answer *a)
+{
+    for (unsigned i = 0; i < a->dbs; i++)
+        sqlite3_close(a->db[i]);
+}
+
 int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t now, FILE *out, char *why, size_t size)
 {
     ebpfMonJson json = { 0 };
-    answer a = { .out = out };
+    answer a = { .question = q, .out = out };
     char pv[200], *text = NULL;
     int64_t to = now;
     int isFound;
@@ -621,8 +768,8 @@ int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t
     }
     a.json = text ? &json : NULL;
     a.isTrace = q->form == ebpfMonHistoryOtlp;
-    a.db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
-    if (!a.db) {
+    if (openFiles(&a, why, size)) {
+        closeFiles(&a);
         ebpfMonJsonFree(&json);
         free(text);
         return -1;
@@ -642,6 +789,6 @@ int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t
         snprintf(why, size, "%s", a.error);
     ebpfMonJsonFree(&json);
     free(text);
-    sqlite3_close(a.db);
+    closeFiles(&a);
     return a.isFailed ? -1 : isFound;
 }

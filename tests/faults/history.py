@@ -6,6 +6,7 @@
     power [N]       the same with a loss of power of the disk (ext4 in a file, FS_IOC_SHUTDOWN), N times (20): what is there is the
                     begin of what was written
     cost [ROUNDS]   own CPU time and that of an IOC with the load of a site (tests/bench/site.py), with the history and without (5)
+    rate [SECONDS]  one client writes 10,000 values a second (60), then 100 a second as long. What the history has not, is counted
     day [FOLDER]    seven incidents, of which only this script knows time, value and culprit. What do the history, caPutLog and an
                     archiver say of them? FOLDER: where tools/modules.sh has built caPutLog
 """
@@ -165,6 +166,38 @@ def cost(tmp, rounds):
     print(f"Medians of {rounds} rounds of 10 s, load {os.getloadavg()[0]:.1f}; {query(file, 'SELECT count(*) FROM rows')[0][0]} rows")
 
 
+def rate(tmp, seconds):
+    ioc = Ioc(tmp, db=db.READY + db.record("longout", "N")).start()
+    file, client = tmp / "history.sqlite", rawca.RawCa(ioc.port, "flood", "here")
+    monitor = Monitor(tmp, before=[f'ebpfMonHistoryKeep "{file}" 1024 30']).start()
+    until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
+    monitor.wait_ioc(ioc)
+    sid, sent = client.sid(ioc.prefix + "N"), 0
+    print("| puts a second | sent | kept | lost: counted by the history | by the monitor | not counted | CPU of the monitor, % of a core |")
+    print("|---:|---:|---:|---:|---:|---:|---:|")
+    for puts in (10000, 100):
+        before, first = {n: monitor.get(n) for n in ("HISTORY_LOST_CNT", "LOST_CNT")}, sent
+        used, begin = site.cpu(monitor.process.pid), time.monotonic()
+        while (now := time.monotonic() - begin) < seconds:
+            due = first + int(now * puts) - sent
+            client.send(b"".join(rawca.write(sid, rawca.LONG, [sent + 1 + i]) for i in range(due)))
+            sent += due
+            time.sleep(0.01)  # the pace
+        client.put(ioc.prefix + "N", rawca.LONG, [sent := sent + 1])
+        took, cpu = time.monotonic() - begin, site.cpu(monitor.process.pid) - used
+        until(lambda last=sent: query(file, f"SELECT 1 FROM rows WHERE pv LIKE '%:N' AND value = '{last}'"), 60, "the last one is kept")
+        values = [int(v) for v, in query(file, f"SELECT value FROM rows WHERE kind = 'put' AND pv LIKE '%:N' AND value + 0 > {first} ORDER BY id")]
+        assert values == sorted(set(values)), "a row is there twice, or in the wrong order"
+        lost = {n: monitor.get(n) - v for n, v in before.items()}
+        missing = sent - first - len(values)
+        print(f"| {(sent - first) / took:.0f} | {sent - first} | {len(values)} | {lost['HISTORY_LOST_CNT']:.0f} | {lost['LOST_CNT']:.0f} | "
+              f"{max(0, missing - sum(lost.values())):.0f} | {cpu / took / 1e7:.1f} |", flush=True)
+        assert missing <= sum(lost.values()), "something is neither kept nor counted"
+        assert puts > 100 or not missing, "100 a second are not kept"
+    assert query(file, "PRAGMA integrity_check") == [("ok",)]
+    print(f"{file.stat().st_size / 1e6:.0f} MB")
+
+
 NEAR = db.READY + db.record("ao", "SET", FLNK="$(P)SEND") + db.record("calcout", "SEND", CALC="A*2", INPA="$(P)SET", OUT="FAR:IN CA PP") + \
     incidents.WRITTEN + \
     db.record("calcout", "CLOCK", SCAN=".2 second", CALC="VAL+1", OUT="$(P)SECONDS PP") + db.record("ao", "SECONDS")
@@ -236,7 +269,7 @@ def day(tmp, cache):
 
 
 def main():
-    trials = {"kill": (kill, 200), "power": (power, 20), "cost": (cost, 5), "day": (day, paths.CACHE / "modules")}
+    trials = {"kill": (kill, 200), "power": (power, 20), "cost": (cost, 5), "rate": (rate, 60.0), "day": (day, paths.CACHE / "modules")}
     if len(sys.argv) < 2 or sys.argv[1] not in trials:
         sys.exit(__doc__)
     trial, default = trials[sys.argv[1]]

@@ -135,7 +135,7 @@ def flat(effects):
 
 
 @pytest.mark.parametrize("level", ["chains", "trace"])
-def test_why(keep, new_ioc, rotel, level):
+def test_why(keep, new_ioc, rotel, tmp_path, level):
     """A put at one IOC writes through a CA link into another one, and after a delay through a callback. From each effect the tree
     leads up to the person, and from the put down to both; a scan's put is no part of it. At level trace it has the records, too."""
     monitor, far = keep(), new_ioc(FAR).start()
@@ -176,6 +176,8 @@ def test_why(keep, new_ioc, rotel, level):
     assert below == {f"put {near.prefix}SET": None, f"put {far.prefix}IN": f"put {near.prefix}SET",
                      f"put {far.prefix}END": f"put {far.prefix}IN", f"put {near.prefix}LATE": f"put {near.prefix}SET"}
     assert len({span["traceId"] for span in trace}) == 1 and len(trace) > 4 - (level == "chains")
+    if level == "chains":
+        check_hosts(keep.file, tmp_path, near, far)
     text = ask(keep.file, "why", far.prefix + "END")
     assert f"{near.name}: " in text and text.count(near.prefix + "SET 3 -> 5 by") == 1 and "It began with the put of" in text
     changed = [r["value"] for r in rows(keep.file, monitor.prefix + "FILTER_LEVEL")]
@@ -184,6 +186,51 @@ def test_why(keep, new_ioc, rotel, level):
     assert "has no put" in none
     first, = [p for p in rows(keep.file, near.prefix + "SET") if p["value"] == "3"]
     assert why(keep.file, near.prefix + "SET", local(first["time"]))["put"]["value"] == "3"
+
+
+def split_hosts(file, tmp_path, near, far, *more):
+    """Two files, as the monitors of two hosts would have kept what this one kept of both IOCs: at the sender the put went to an
+    address, at the receiver it came from a client. "more": SQL for the receiver's."""
+    made = [tmp_path / f"{name}.sqlite" for name in ("sender", "receiver")]
+    sent = f"pv = '{far.prefix}IN' AND ioc = '{far.name}' AND n = 1"
+    changes = ((f"UPDATE rows SET ioc = '192.0.2.7:5064', chain = NULL WHERE {sent}", f"DELETE FROM rows WHERE ioc = '{far.name}'"),
+               (f"UPDATE rows SET source = NULL, automatic = 0, origin = 'CA ' || peer WHERE {sent}",
+                f"DELETE FROM rows WHERE ioc = '{near.name}'", *more))
+    for other, sql in zip(made, changes, strict=True):
+        with contextlib.closing(sqlite3.connect(file)) as base, contextlib.closing(sqlite3.connect(other)) as copy:
+            base.backup(copy)
+            for line in sql:
+                copy.execute(line)
+            copy.commit()
+    return made
+
+
+def check_hosts(file, tmp_path, near, far):
+    """With the files of both hosts the answers are those of one; also if their clocks differ by 20 s, and not by two minutes."""
+    sender, receiver = split_hosts(file, tmp_path, near, far)
+    alone, both = why(receiver, far.prefix + "END"), why(receiver, far.prefix + "END", "--also", sender)
+    assert [c["pv"] for c in alone["causes"] if c["kind"] == "put"] == [far.prefix + "IN"]
+    assert [c["pv"] for c in both["causes"] if c["kind"] == "put"] == [far.prefix + "IN", far.prefix + "IN", near.prefix + "SET"], both
+    assert both["begunBy"] == why(file, far.prefix + "END")["begunBy"] and "hosts" not in both
+    assert [c["file"] for c in both["causes"]][-1] == str(sender)
+    down = why(sender, near.prefix + "SET", "--also", receiver)
+    assert [(e["pv"], e["value"]) for e in flat(down["effects"])] == \
+        [(far.prefix + "IN", "10"), (far.prefix + "IN", "10"), (far.prefix + "END", "11"), (near.prefix + "LATE", "2")], down
+    assert f'"put {near.prefix}SET"' in ask(receiver, "why", far.prefix + "END", "--otlp", "--also", sender)
+    assert f"{sender}, {near.name}: " in ask(receiver, "why", far.prefix + "END", "--also", sender)
+    for seconds, isFound in ((20, True), (-20, True), (120, False)):
+        sender, receiver = split_hosts(file, tmp_path, near, far, f"UPDATE rows SET time = time + {seconds} * 1000000000, first = first + {seconds} * 1000000000")
+        later = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + 300))
+        causes = why(receiver, far.prefix + "END", later, "--also", sender)["causes"]
+        assert (near.prefix + "SET" in [c["pv"] for c in causes]) == isFound, (seconds, causes)
+    sender, receiver = split_hosts(file, tmp_path, near, far)
+    with contextlib.closing(sqlite3.connect(sender)) as base:
+        base.execute("INSERT INTO rows (time, kind, automatic, ioc, pv, value, peer, n, first) SELECT time - 5000000000, kind, automatic, "
+                     "ioc, pv, value, peer, n, first FROM rows WHERE ioc LIKE '192.%'")
+        base.commit()
+    assert "Perhaps" in why(receiver, far.prefix + "END", "--also", sender)["hosts"]
+    none = subprocess.run([ASK, "-d", receiver, "why", "X", "--also", tmp_path / "none"], capture_output=True, text=True)
+    assert none.returncode == 2 and f"{tmp_path}/none: " in none.stderr, none.stderr
 
 
 def told():
@@ -608,6 +655,9 @@ def test_disk_full(new_monitor, new_ioc, tmp_path):
             assert sent < 60000
         assert "disk" in monitor.text("HISTORY_MSG") and monitor.get("STATE", as_string=True) == "Running"
         until(lambda: monitor.get("HISTORY_LOST_CNT") > 0, 20, "rows that are lost")
+        assert monitor.get("HISTORY_STATE.SEVR") == monitor.get("HISTORY_LOST_CNT.SEVR") == 2  # MAJOR
+        until(lambda: (monitor.get("HOST_STATUS"), monitor.text("HOST_STATUS_MSG")) == (2, monitor.text("HISTORY_MSG")), 5,
+              lambda: monitor.text("HOST_STATUS_MSG"))
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
         ioc.put("SET2", 4711)
         until(lambda: monitor.get("HISTORY_STATE") == 1, 40, lambda: monitor.text("HISTORY_MSG"))
