@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#if defined(__x86_64__)
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
@@ -104,6 +103,8 @@ int ebpfMonChildTry(const ebpfMonChildTrial *trial)
 }
 
 /* --- nops of 5 bytes --- */
+
+#if defined(__x86_64__)
 
 #define CALLS 100 /* the kernel writes the call when the probe is hit for the first time */
 #define NOP   0x0f
