@@ -288,7 +288,7 @@ void ebpfMonFeedbackAddText(ebpfMonFeedback *f, const char *ioc, const char *pv,
     epicsMutexUnlock(f->lock);
     for (int kind = 0; kind < KINDS; kind++)
         for (int who = 0; who < (kind == kindAnswer ? 2 : 1); who++)
-            if (e.toldAt[kind] && isGoingOn(&e, kind, who, ebpfMonClockMonotonic())) {
+            if ((kind == kindTurns || e.toldAt[kind]) && isGoingOn(&e, kind, who, ebpfMonClockMonotonic())) {
                 describe(&e, kind, who, one, sizeof(one));
                 ebpfMonTextAdd(text, size, "; %s", one);
             }

@@ -20,7 +20,8 @@ typedef int (*ebpfMonFeedbackIsSubscribed)(void *arg, const char *ioc, const cha
 /* Adds a line to IOC_EVENTS for what is new. */
 void ebpfMonFeedbackTell(ebpfMonFeedback *feedback, ebpfMonFeedbackIsSubscribed isSubscribed, void *arg);
 
-/* Adds to "text" what is so of this PV now, and was told of: "; links through CA write in a circle …". */
+/* Adds to "text" what is so of this PV now: "; A and B overwrite each other in turn …"; "; links through CA write in a
+ * circle …" only if it was told of. */
 void ebpfMonFeedbackAddText(ebpfMonFeedback *feedback, const char *ioc, const char *pv, char *text, size_t size);
 
 #endif

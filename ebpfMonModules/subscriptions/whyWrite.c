@@ -15,10 +15,9 @@
 #include "subscriptions/accessRules.h"
 #include "subscriptions/whyWrite.h"
 #include "shared/iocInventory.h"
+#include "waits/iocWaits.h"
 
 #define BATCH 4096 /* records that are read in one job */
-#define TURNS 3    /* two who write so often … */
-#define TURN_NS (60 * EBPFMON_SECOND_NS) /* … in this time, overwrite each other again and again */
 
 /* A put as it is told. */
 typedef struct {
@@ -26,7 +25,6 @@ typedef struct {
     ebpfMonPut put;         /* the newest one of this client */
     int      isOverwritten; /* … by somebody else's, the next one after it */
     ebpfMonPut next;
-    unsigned own, others;   /* how often these two have written in the last TURN_NS; at least */
 } foundPuts;
 
 static int isOfClient(const ebpfMonPut *put, const char *client)
@@ -59,16 +57,6 @@ static void findPuts(const char *ioc, const char *pv, const char *client, foundP
             if (strcmp(p->ioc, ioc) == 0 && strcmp(p->pv, pv) == 0 && p->at > put->at && (!next || p->at < next->at) &&
                 (p->result == ebpfMonPutOk || p->result == ebpfMonPutSent))
                 next = p;
-        }
-    found->own = found->others = 0;
-    for (int kind = 0; next && kind < ebpfMonPutKinds; kind++)
-        for (unsigned i = 0; i < published->puts.of[kind].kept; i++) {
-            const ebpfMonPut *p = &published->puts.of[kind].put[published->puts.of[kind].order[i]];
-
-            if (strcmp(p->ioc, ioc) != 0 || strcmp(p->pv, pv) != 0 || ebpfMonClockMonotonic() - p->at > TURN_NS)
-                continue;
-            found->own += strcmp(p->who, put->who) == 0;
-            found->others += strcmp(p->who, next->who) == 0;
         }
     found->isFound = put != NULL;
     if (put)
@@ -112,65 +100,45 @@ static void namePut(const ebpfMonPut *put, char *text, size_t size)
 
 /* --- put-callbacks ----------------------------------------------------------------------------------------------- */
 
-/* The record that a put-callback has written, of one that is in its wait list (dbNotify.c: dbCommon.ppn of each record
- * that processes for it, until that one has completed). 0: none. */
-static uint64_t findWritten(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t record)
+/* Of the records for which a put-callback to this one waits, one that is active, or else one that is not (as a motor
+ * that moves). NULL: no put-callback waits. */
+static const ebpfMonActiveRecord *findAwaited(ebpfMonIocWaits *ioc, uint32_t record)
 {
-    const ebpfMonBaseRelease *base = cat->base;
-    uint64_t ppn = ebpfMonMemPtr(mem, record + cat->common.ppn);
-    uint64_t channel = ppn ? ebpfMonMemPtr(mem, ppn + base->notify.chan) : 0;
+    const ebpfMonActiveRecord *found = NULL;
 
-    if (!channel)
-        return 0;
-    return ebpfMonMemPtr(mem, channel + (base->has.channels ? offsetof(struct layoutDbChannel, addr) : 0));
-}
+    for (size_t i = 0; i < ioc->puts; i++) {
+        const ebpfMonWaitingPut *put = &ioc->put[i];
 
-/* Of some records, one that processes for a put-callback to "written" and has not completed; -1: none. One that is not
- * active (as a motor that moves, PACT is 0) goes to *idle. */
-static long findAwaited(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint64_t written, uint32_t from,
-                        uint32_t count, ebpfMonMemPart *part, uint64_t *ppn, long *idle)
-{
-    for (uint32_t i = 0; i < count; i++)
-        part[i] = (ebpfMonMemPart){ cat->rec[from + i].addr + cat->common.ppn, sizeof(*ppn) };
-    if (ebpfMonMemReadParts(pid, part, count, ppn, count * sizeof(*ppn)))
-        return -1;
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t record = cat->rec[from + i].addr;
-        uint8_t pact = 0;
+        for (uint32_t k = 0; put->record == record && k < put->waitedCount && k < EBPFMON_WAITED_MAX; k++) {
+            const ebpfMonActiveRecord *r = ebpfMonIocWaitsFind(ioc, put->waited[k]);
 
-        if (!ppn[i] || findWritten(mem, cat, record) != written ||
-            ebpfMonMemRead(mem, record + cat->common.pact, &pact, sizeof(pact)))
-            continue;
-        if (pact)
-            return (long)(from + i);
-        if (*idle < 0)
-            *idle = (long)(from + i);
+            if (r && (!found || r->isActive > found->isActive))
+                found = r;
+        }
     }
-    return -1;
+    return found;
 }
 
 /* Nonzero: a put-callback to this record waits, and "text" says for what. Looks at all records, because it may process
  * any of them. */
-static int describeNotify(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record, char *text,
-                          size_t size)
+static int describeNotify(pid_t pid, ebpfMonCatalogue *cat, uint32_t record, char *text, size_t size)
 {
-    ebpfMonMemPart *part = calloc(BATCH, sizeof(*part));
-    uint64_t *ppn = calloc(BATCH, sizeof(*ppn));
-    long awaited = -1, idle = -1;
+    ebpfMonIocWaits ioc = { .pid = pid };
+    const ebpfMonActiveRecord *awaited;
 
-    text[0] = 0;
-    for (uint32_t i = 0; mem && part && ppn && awaited < 0 && i < cat->count; i += BATCH)
-        awaited = findAwaited(mem, pid, cat, cat->rec[record].addr, i, cat->count - i < BATCH ? cat->count - i : BATCH,
-                              part, ppn, &idle);
-    free(part);
-    free(ppn);
-    if (awaited >= 0)
+    ebpfMonIocWaitsSetCatalogue(&ioc, ebpfMonCatalogueHold(cat));
+    do
+        ebpfMonIocWaitsLook(&ioc, BATCH, ebpfMonClockMonotonic());
+    while (ioc.isRead && !ioc.rounds);
+    awaited = findAwaited(&ioc, record);
+    if (awaited && awaited->isActive)
         snprintf(text, size, "; a put-callback waits for %s, which is processing",
-                 ebpfMonCatalogueName(cat, (uint32_t)awaited));
-    else if (idle >= 0)
+                 ebpfMonCatalogueName(cat, awaited->record));
+    else if (awaited)
         snprintf(text, size, "; a put-callback waits for %s, which has not completed (%s, PACT is 0)",
-                 ebpfMonCatalogueName(cat, (uint32_t)idle), cat->rtype[cat->rec[idle].rtype].name);
-    return awaited >= 0 || idle >= 0;
+                 ebpfMonCatalogueName(cat, awaited->record), cat->rtype[cat->rec[awaited->record].rtype].name);
+    ebpfMonIocWaitsClear(&ioc);
+    return awaited != NULL;
 }
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
@@ -245,9 +213,6 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
     if (found->isOverwritten) {
         namePut(&found->next, other, sizeof(other));
         snprintf(text, size, "%.200s was made, and then overwritten: %s", name, other);
-        if (found->own >= TURNS && found->others >= TURNS && strcmp(put->who, found->next.who) != 0)
-            ebpfMonTextAdd(text, size, "; both write again and again, %u and %u times in the last minute", found->own,
-                           found->others);
         return ebpfMonWriteStops;
     }
     if (put->after[0]) {
@@ -302,7 +267,7 @@ static ebpfMonWriteFate tellPut(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalog
     }
 }
 
-void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
+void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, ebpfMonCatalogue *cat, uint32_t record,
                      const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story)
 {
     foundPuts *found = calloc(1, sizeof(*found));
@@ -328,7 +293,7 @@ void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, ui
         snprintf(story->text, sizeof(story->text), "no write%s%.60s is among the last %d puts of people, or of links "
                  "and programs; the history has older ones", client[0] ? " by " : "", client, EBPFMON_PUTS_MAX);
     }
-    if (describeNotify(mem, pid, cat, record, notify, sizeof(notify))) {
+    if (describeNotify(pid, cat, record, notify, sizeof(notify))) {
         if (story->fate == ebpfMonWriteHolds || story->fate == ebpfMonWriteNotSeen)
             story->fate = ebpfMonWriteAtWork;
         ebpfMonTextCopy(story->text + strlen(story->text), sizeof(story->text) - strlen(story->text), notify);

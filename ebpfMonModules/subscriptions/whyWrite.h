@@ -22,7 +22,7 @@ typedef struct {
 } ebpfMonWriteStory;
 
 /* "field": "VAL", …; "client": as ebpfMonFlowIsNamed, or a part of what the put says of its writer; "": anybody. */
-void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
+void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, ebpfMonCatalogue *cat, uint32_t record,
                      const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story);
 
 #endif

@@ -462,10 +462,10 @@ def overwritten(t):
 @fault("two clients write in turn")
 def in_turn(t):
     one, two = (rawca.RawCa(t.ioc.port, user, "test") for user in ("left", "right"))
-    for value in range(5):
+    for value in range(5):  # nine turns
         one.put(t.pv("A"), rawca.DOUBLE, [1.0], True)
         two.put(t.pv("A"), rawca.DOUBLE, [2.0], True)
-    yield Question(t.pv("A"), r"write: 1 .* overwritten: 2 .* by right@test.*; both write again and again, 5 and 5 times", "left@",
+    yield Question(t.pv("A"), r"write: 1 .* overwritten: 2 .* by right@test.*; left@test.* and right@test.* overwrite each other in turn, 9 times", "left@",
                    (t.pv("A"), "right@"), also="(post: no client|write: 1 .* overwritten)")
     one.close()
     two.close()
