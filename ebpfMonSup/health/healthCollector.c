@@ -20,6 +20,7 @@
 #include "ioc/caServer.h"
 #include "model/published.h"
 #include "module/modules.h"
+#include "probe/hist.h"
 #include "probe/kernelTables.h"
 #include "watch/target.h"
 
@@ -238,7 +239,6 @@ static void updateStills(stillIocs *stills, const ebpfMonLife *now, unsigned n, 
     }
 }
 
-/* Nonzero: some IOC stood still at the last look, for a short time or a long one. */
 /* --- CPU use --- */
 
 typedef struct {
@@ -315,37 +315,19 @@ double ebpfMonCpuMetersAdd(ebpfMonCpuMeters *meters, uint32_t id, double cpu, ui
 
 /* --- delays --- */
 
-/* The longest time (ms) of this window and the one before; *who: its record. The kernel part begins a new window
- * only when something happens, so the entry may be of an old window. */
-static double findLongest(const struct ebpfMonRecent *r, uint64_t now, uint64_t *who)
-{
-    uint64_t window = now >> EBPFMON_WINDOW_BITS, max = 0;
-
-    *who = 0;
-    if (r->window == window || r->window + 1 == window) {
-        max = r->max;
-        *who = r->who;
-    }
-    if (r->window == window && r->maxBefore > max) {
-        max = r->maxBefore;
-        *who = r->whoBefore;
-    }
-    return (double)max / 1e6;
-}
-
 void ebpfMonDelaysSetQueues(const struct ebpfMonQueues *queues, uint64_t now, ebpfMonIocHealth *row)
 {
     uint64_t who;
 
     for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
-        row->callback[i] = findLongest(&queues->q[i].wait, now, &who);
-    row->once = findLongest(&queues->q[EBPFMON_QUEUE_ONCE].wait, now, &who);
+        row->callback[i] = ebpfMonHistFindRecent(&queues->q[i].wait, now, &who);
+    row->once = ebpfMonHistFindRecent(&queues->q[EBPFMON_QUEUE_ONCE].wait, now, &who);
 }
 
 void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMonIocHealth *row, uint64_t *root)
 {
     uint64_t who;
-    double held = findLongest(&seen->hold, now, &who);
+    double held = ebpfMonHistFindRecent(&seen->hold, now, &who);
 
     if (held > row->hold) {
         row->hold = held;
@@ -353,7 +335,7 @@ void ebpfMonDelaysAddHold(const struct ebpfMonThread *seen, uint64_t now, ebpfMo
     }
 }
 
-static void raiseMaximum(double *highest, double value)
+static void raiseTo(double *highest, double value)
 {
     if (isnan(*highest) || value > *highest) /* NaN: none yet */
         *highest = value;
@@ -362,10 +344,10 @@ static void raiseMaximum(double *highest, double value)
 void ebpfMonDelaysAddToHighest(const ebpfMonIocHealth *row, ebpfMonHealth *health)
 {
     for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
-        raiseMaximum(&health->callbackMax, row->callback[i]);
-    raiseMaximum(&health->onceMax, row->once);
-    raiseMaximum(&health->holdMax, row->hold);
-    raiseMaximum(&health->casMax, row->cas);
+        raiseTo(&health->callbackMax, row->callback[i]);
+    raiseTo(&health->onceMax, row->once);
+    raiseTo(&health->holdMax, row->hold);
+    raiseTo(&health->casMax, row->cas);
 }
 
 /* --- the order of rows --- */
@@ -554,12 +536,6 @@ static seenIoc *findIoc(ebpfMonHealthCollector *c, uint32_t tgid)
 }
 
 /* --- /proc, and the CA server ---------------------------------------------------------------------------------- */
-
-static void raiseTo(double *highest, double value)
-{
-    if (isnan(*highest) || value > *highest) /* NaN: none yet */
-        *highest = value;
-}
 
 /* To read the CPU time of some threads takes three system calls for each thread of the process. */
 static double readServerCpu(ebpfMonHealthCollector *c, const seenIoc *p)

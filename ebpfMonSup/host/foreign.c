@@ -271,8 +271,6 @@ unsigned ebpfMonForeignAccountsCountStuck(const ebpfMonForeignAccounts *accounts
 
 /* --- jobs --- */
 
-/* */
-
 #define STACK_BYTES (512u * 1024u)
 #define IDLE_NS     (12 * EBPFMON_SECOND_NS) /* then a reader without a job ends, except one, the reserve */
 #define REFUSED_NS  (30 * EBPFMON_SECOND_NS) /* so long after a thread was refused it is said */

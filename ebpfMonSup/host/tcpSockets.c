@@ -397,8 +397,6 @@ int ebpfMonTcpBytesFindReceived(pid_t pid, const struct ebpfMonPeer *peer, uint6
 
 /* --- sockets of a process --- */
 
-/* */
-
 #define MAX_FDS 65536u /* of one process */
 
 /* An address in hex as the tables print it, each word in host byte order: so it reads as it is in memory.

@@ -9,6 +9,7 @@
 #include "model/published.h"
 #include "module/modules.h"
 
+/* One list per process: the header tells why. */
 static ebpfMonModule *module[EBPFMON_MODULES_MAX];
 static unsigned count;
 

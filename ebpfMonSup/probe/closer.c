@@ -32,7 +32,7 @@ struct objPin {
     uint32_t pad[16];
 };
 
-/* */
+/* One per process: the header tells why. */
 static struct {
     pthread_once_t once;
     int mount;    /* file descriptor of the folder; -1: there is none */
@@ -97,7 +97,7 @@ typedef struct closeTask {
     unsigned *left;       /* counts the probes that the caller still waits for; NULL: nobody waits */
 } closeTask;
 
-/* */
+/* One per process: the header tells why. */
 static struct {
     pthread_mutex_t lock; /* of all members */
     pthread_once_t  once;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "ebpfMonEvent.h"
+#include "ebpfMonTable.h"
 #include "probe/hist.h"
 
 double ebpfMonHistEdge(unsigned bucket)
@@ -53,4 +54,21 @@ void ebpfMonHistOctaves(const uint64_t *hist, unsigned buckets, double *out, uns
 
         out[o < octaves ? o : octaves - 1] += (double)hist[i];
     }
+}
+
+double ebpfMonHistFindRecent(const struct ebpfMonRecent *recent, uint64_t now, uint64_t *who)
+{
+    uint64_t window = now >> EBPFMON_WINDOW_BITS, max = 0, whose = 0;
+
+    if (recent->window == window || recent->window + 1 == window) {
+        max = recent->max;
+        whose = recent->who;
+    }
+    if (recent->window == window && recent->maxBefore > max) {
+        max = recent->maxBefore;
+        whose = recent->whoBefore;
+    }
+    if (who)
+        *who = whose;
+    return (double)max / 1e6;
 }

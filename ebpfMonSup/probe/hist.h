@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct ebpfMonRecent;
+
 /* The lower edge of a bucket (ns). Its upper edge is that of the next bucket. */
 double ebpfMonHistEdge(unsigned bucket);
 
@@ -21,5 +23,9 @@ void ebpfMonHistAdd(uint64_t *sum, const uint32_t *hist, unsigned buckets);
  * 1) (ns); the last one also all longer ones. "octaves": at least 1. */
 void ebpfMonHistOctaves(const uint64_t *hist, unsigned buckets, double *out, unsigned octaves);
 double ebpfMonHistOctaveEdge(unsigned octave);
+
+/* The longest time (ms) of this window and the one before; 0: there is none in either. *who, unless NULL: its record.
+ * The kernel part begins a new window only when something happens, so "recent" may be of an old one. */
+double ebpfMonHistFindRecent(const struct ebpfMonRecent *recent, uint64_t now, uint64_t *who);
 
 #endif

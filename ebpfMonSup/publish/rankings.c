@@ -332,18 +332,6 @@ static void beginSecond(ebpfMonAsyncRankings *r, uint64_t now)
     memset(r->hist, 0, sizeof(r->hist));
 }
 
-/* The longest time (ms) from begin to completion in this window and the one before. 0: there is none in either. */
-static double findRecentMax(const struct ebpfMonRecent *recent, uint64_t now)
-{
-    uint64_t window = now >> EBPFMON_WINDOW_BITS, max = 0;
-
-    if (recent->window == window)
-        max = recent->max > recent->maxBefore ? recent->max : recent->maxBefore;
-    else if (recent->window + 1 == window)
-        max = recent->max;
-    return MS(max);
-}
-
 /* Nonzero: the record is asynchronous now. If it began before our probes were set, we do not know: it may have
  * completed unseen. */
 static int isUnderWay(const ebpfMonTarget *t, const struct ebpfMonAsyncStat *s, uint64_t now)
@@ -402,7 +390,6 @@ static void addAsync(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *s)
     const ebpfMonTarget *t = findDisplaySlot(r->targets, slot, &index);
     ebpfMonAsyncRow row;
     const char *name;
-    double recent;
     int isShown;
 
     if (!t || t->gone)
@@ -417,11 +404,8 @@ static void addAsync(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *s)
     }
     if (!isShown)
         return;
-    recent = findRecentMax(&s->recent, r->now);
-    if (recent > r->latencyMax)
-        r->latencyMax = recent;
-    if (row.busy > r->busyMax)
-        r->busyMax = row.busy;
+    r->latencyMax = fmax(r->latencyMax, ebpfMonHistFindRecent(&s->recent, r->now, NULL));
+    r->busyMax = fmax(r->busyMax, row.busy);
     if (row.count || row.busy > 0)
         insertRow(r, t, index, &row);
 }

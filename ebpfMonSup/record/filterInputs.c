@@ -17,31 +17,26 @@
 #include "access/guard.h"
 #include "record/filterInputs.h"
 
-#define PATTERNS 5
+enum inputKind { ofPattern, ofLevel, ofNumber, ofCount };
 
-enum { inLevel = PATTERNS, inSlow, inSample, inBudget, inTimed };
+#define INPUT(name, kind, member) \
+    { name, kind, offsetof(ebpfMonFilter, member), sizeof(((ebpfMonFilter *)NULL)->member) }
 
-static const char * const inputName[EBPFMON_FILTER_INPUTS] = {
-    "IOC", "record", "field", "host", "user", "level", "slow limit", "sampling", "budget", "timed part"
+static const struct {
+    const char *name;
+    enum inputKind kind;
+    size_t at, size; /* in ebpfMonFilter */
+} input[EBPFMON_FILTER_INPUTS] = {
+    INPUT("IOC", ofPattern, ioc),        INPUT("record", ofPattern, record),      INPUT("field", ofPattern, field),
+    INPUT("host", ofPattern, host),      INPUT("user", ofPattern, user),          INPUT("level", ofLevel, level),
+    INPUT("slow limit", ofNumber, slowUs), INPUT("sampling", ofCount, sample),    INPUT("budget", ofNumber, budget),
+    INPUT("timed part", ofNumber, timed)
 };
-static const size_t patternAt[PATTERNS] = {
-    offsetof(ebpfMonFilter, ioc), offsetof(ebpfMonFilter, record), offsetof(ebpfMonFilter, field),
-    offsetof(ebpfMonFilter, host), offsetof(ebpfMonFilter, user)
-};
 
-static int readPattern(const aSubRecord *prec, int in, char *pattern, char *why, size_t size)
+static int setPattern(char *pattern, unsigned in, const char *from, size_t len, char *why, size_t size)
 {
-    epicsEnum16 type = (&prec->fta)[in];
-    const char *from = (&prec->a)[in];
-    size_t len;
-
-    if (type != DBF_STRING && type != DBF_CHAR && type != DBF_UCHAR) {
-        snprintf(why, size, "%s pattern: FT%c must be STRING or CHAR", inputName[in], 'A' + in);
-        return -1;
-    }
-    len = strnlen(from, type == DBF_STRING ? MAX_STRING_SIZE : (&prec->nea)[in]);
     if (len >= EBPFMON_PATTERN_SIZE) { /* do not cut it: it would match other names */
-        snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
+        snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", input[in].name,
                  EBPFMON_PATTERN_SIZE - 1);
         return -1;
     }
@@ -50,126 +45,93 @@ static int readPattern(const aSubRecord *prec, int in, char *pattern, char *why,
     return 0;
 }
 
-static int readNumber(const aSubRecord *prec, int in, double *value, char *why, size_t size)
+static int setNumber(void *to, unsigned in, double value, char *why, size_t size)
 {
-    epicsEnum16 type = (&prec->fta)[in];
-
-    if (type <= DBF_ENUM &&
-        dbFastGetConvertRoutine[type][DBR_DOUBLE]((&prec->a)[in], value, NULL) == 0 && isfinite(*value))
+    switch (input[in].kind) {
+    case ofLevel:
+        if (value < 0 || value >= ebpfMonLevelCount) {
+            snprintf(why, size, "level %g does not exist: 0 (off) to %d (%s)", value, ebpfMonLevelCount - 1,
+                     ebpfMonLevelName(ebpfMonLevelCount - 1));
+            return -1;
+        }
+        *(ebpfMonLevel *)to = (ebpfMonLevel)value;
         return 0;
-    snprintf(why, size, "%s is not a number: give one", inputName[in]);
-    return -1;
+    case ofCount:
+        if (!(value >= 0 && value <= 1e9)) {
+            snprintf(why, size, "sampling: one chain in %g is not possible: give 1 to 1000000000", value);
+            return -1;
+        }
+        *(unsigned *)to = (unsigned)value;
+        return 0;
+    default:
+        *(double *)to = value;
+        return 0;
+    }
 }
 
-static int readLevel(const aSubRecord *prec, ebpfMonLevel *level, char *why, size_t size)
+/* Nonzero: it is the name of a level. */
+static int setLevel(void *to, const char *name)
 {
-    const char *name = (&prec->a)[inLevel];
-    double value;
-    int known;
+    int level = ebpfMonLevelParse(name);
 
-    if ((&prec->fta)[inLevel] == DBF_STRING && (known = ebpfMonLevelParse(name)) >= 0) {
-        *level = (ebpfMonLevel)known;
+    if (level >= 0)
+        *(ebpfMonLevel *)to = (ebpfMonLevel)level;
+    return level >= 0;
+}
+
+static int readInput(const aSubRecord *prec, unsigned in, void *to, char *why, size_t size)
+{
+    epicsEnum16 type = (&prec->fta)[in];
+    const char *from = (&prec->a)[in];
+    double value;
+
+    if (input[in].kind == ofPattern) {
+        if (type == DBF_STRING || type == DBF_CHAR || type == DBF_UCHAR)
+            return setPattern(to, in, from, strnlen(from, type == DBF_STRING ? MAX_STRING_SIZE : (&prec->nea)[in]), why,
+                              size);
+        snprintf(why, size, "%s pattern: FT%c must be STRING or CHAR", input[in].name, 'A' + in);
+        return -1;
+    }
+    if (input[in].kind == ofLevel && type == DBF_STRING && setLevel(to, from))
         return 0;
-    }
-    if (readNumber(prec, inLevel, &value, why, size))
-        return -1;
-    if (value < 0 || value >= ebpfMonLevelCount) {
-        snprintf(why, size, "level %g does not exist: 0 (off) to %d (%s)", value, ebpfMonLevelCount - 1,
-                 ebpfMonLevelName(ebpfMonLevelCount - 1));
-        return -1;
-    }
-    *level = (ebpfMonLevel)value;
-    return 0;
+    if (type <= DBF_ENUM && dbFastGetConvertRoutine[type][DBR_DOUBLE](from, &value, NULL) == 0 && isfinite(value))
+        return setNumber(to, in, value, why, size);
+    snprintf(why, size, "%s is not a number: give one", input[in].name);
+    return -1;
 }
 
 int ebpfMonFilterReadInputs(const aSubRecord *prec, ebpfMonFilter *filter, char *why, size_t size)
 {
-    double sample;
-    int in;
-
-    for (in = 0; in < PATTERNS; in++)
-        if (readPattern(prec, in, (char *)filter + patternAt[in], why, size))
+    for (unsigned in = 0; in < EBPFMON_FILTER_INPUTS; in++)
+        if (readInput(prec, in, (char *)filter + input[in].at, why, size))
             return -1;
-    if (readLevel(prec, &filter->level, why, size) ||
-        readNumber(prec, inSlow, &filter->slowUs, why, size) ||
-        readNumber(prec, inSample, &sample, why, size) ||
-        readNumber(prec, inBudget, &filter->budget, why, size) ||
-        readNumber(prec, inTimed, &filter->timed, why, size))
-        return -1;
-    if (sample < 0 || sample > 1e9) {
-        snprintf(why, size, "sampling: one chain in %g is not possible: give 1 to 1000000000", sample);
-        return -1;
-    }
-    filter->sample = (unsigned)sample;
     return 0;
-}
-
-static int parseNumber(double *to, const char *value, const char *what, char *why, size_t size)
-{
-    if (epicsParseDouble(value, to, NULL) == 0)
-        return 0;
-    snprintf(why, size, "%s \"%s\" is not a number", what, value);
-    return -1;
 }
 
 int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned in, const char *value, char *why, size_t size)
 {
-    char *pattern = (char *)filter + (in < PATTERNS ? patternAt[in] : 0);
-    double sample;
-    int level;
+    void *to = (char *)filter + input[in].at;
+    double number;
 
-    switch (in) {
-    case inLevel:
-        level = ebpfMonLevelParse(value);
-        if (level < 0) {
-            snprintf(why, size, "there is no level \"%s\": off, puts, counts, chains or trace", value);
-            return -1;
-        }
-        filter->level = (ebpfMonLevel)level;
-        return 0;
-    case inSlow:
-        return parseNumber(&filter->slowUs, value, inputName[in], why, size);
-    case inSample:
-        if (parseNumber(&sample, value, inputName[in], why, size))
-            return -1;
-        if (!(sample >= 0 && sample <= 1e9)) {
-            snprintf(why, size, "sampling: one chain in %g is not possible: give 1 to 1000000000", sample);
-            return -1;
-        }
-        filter->sample = (unsigned)sample;
-        return 0;
-    case inBudget:
-        return parseNumber(&filter->budget, value, inputName[in], why, size);
-    case inTimed:
-        return parseNumber(&filter->timed, value, inputName[in], why, size);
-    default:
-        if (strlen(value) >= EBPFMON_PATTERN_SIZE) {
-            snprintf(why, size, "%s pattern is longer than %d characters: shorten it with *", inputName[in],
-                     EBPFMON_PATTERN_SIZE - 1);
-            return -1;
-        }
-        strcpy(pattern, value);
-        return 0;
+    if (input[in].kind == ofPattern)
+        return setPattern(to, in, value, strlen(value), why, size);
+    if (input[in].kind == ofLevel) {
+        if (setLevel(to, value))
+            return 0;
+        snprintf(why, size, "there is no level \"%s\": off, puts, counts, chains or trace", value);
+        return -1;
     }
+    if (epicsParseDouble(value, &number, NULL) == 0)
+        return setNumber(to, in, number, why, size);
+    snprintf(why, size, "%s \"%s\" is not a number", input[in].name, value);
+    return -1;
 }
 
 void ebpfMonFilterCopyInputs(ebpfMonFilter *filter, const ebpfMonFilter *from, unsigned inputs)
 {
-    int in;
-
-    for (in = 0; in < PATTERNS; in++)
+    for (unsigned in = 0; in < EBPFMON_FILTER_INPUTS; in++)
         if (inputs & 1u << in)
-            memcpy((char *)filter + patternAt[in], (const char *)from + patternAt[in], EBPFMON_PATTERN_SIZE);
-    if (inputs & 1u << inLevel)
-        filter->level = from->level;
-    if (inputs & 1u << inSlow)
-        filter->slowUs = from->slowUs;
-    if (inputs & 1u << inSample)
-        filter->sample = from->sample;
-    if (inputs & 1u << inBudget)
-        filter->budget = from->budget;
-    if (inputs & 1u << inTimed)
-        filter->timed = from->timed;
+            memcpy((char *)filter + input[in].at, (const char *)from + input[in].at, input[in].size);
 }
 
 /* Gives the source record of one input the time stamp of now and takes the alarm UDF away, which Base would take away
@@ -229,17 +191,13 @@ void ebpfMonFilterStampInputs(const aSubRecord *prec)
 
 void ebpfMonFilterWriteInputs(const aSubRecord *prec, const ebpfMonFilter *filter)
 {
-    epicsInt32 level = filter->level, sample = (epicsInt32)filter->sample;
-    int in;
+    static const short type[] = { [ofPattern] = DBR_CHAR, [ofLevel] = DBR_LONG, [ofNumber] = DBR_DOUBLE,
+                                  [ofCount] = DBR_LONG };
 
-    for (in = 0; in < PATTERNS; in++) {
-        const char *pattern = (const char *)filter + patternAt[in];
+    for (int in = 0; in < EBPFMON_FILTER_INPUTS; in++) {
+        const char *value = (const char *)filter + input[in].at;
 
-        writeSource(prec, in, DBR_CHAR, pattern, (long)strlen(pattern) + 1);
+        writeSource(prec, in, type[input[in].kind], value,
+                    input[in].kind == ofPattern ? (long)strlen(value) + 1 : 1);
     }
-    writeSource(prec, inLevel, DBR_LONG, &level, 1);
-    writeSource(prec, inSlow, DBR_DOUBLE, &filter->slowUs, 1);
-    writeSource(prec, inSample, DBR_LONG, &sample, 1);
-    writeSource(prec, inBudget, DBR_DOUBLE, &filter->budget, 1);
-    writeSource(prec, inTimed, DBR_DOUBLE, &filter->timed, 1);
 }

@@ -14,13 +14,6 @@
 #include "model/published.h"
 #include "watch/target.h"
 
-/* --- texts --- */
-
-/* --- recordName ---
- *
- * Finds the name of a record by its address.
- */
-
 #define HOLDERS_MAX 4 /* of one name: one that lives, and some that have just ended */
 
 /* The text is "EPICS R7.0.8.1" or "EPICS 7.0.10.1-DEV", as a string or behind a pointer, as releases differ. */
