@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -133,11 +135,14 @@ epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs)
     return ebpfMonClockStamp(monotonicNs + ebpfMonClockUnixOffset());
 }
 
+int ebpfMonClockIsSince(uint64_t stamp, uint64_t realNs)
+{
+    return ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32) >= realNs;
+}
+
 int ebpfMonClockIsAhead(uint64_t stamp)
 {
-    uint64_t at = ((stamp & 0xffffffff) + POSIX_TIME_AT_EPICS_EPOCH) * EBPFMON_SECOND_NS + (stamp >> 32);
-
-    return at > ebpfMonClockReal() + 2 * EBPFMON_SECOND_NS;
+    return ebpfMonClockIsSince(stamp, ebpfMonClockReal() + 2 * EBPFMON_SECOND_NS);
 }
 
 /* --- steps of the clock --- */
@@ -145,37 +150,69 @@ int ebpfMonClockIsAhead(uint64_t stamp)
 #define SURE_NS 1000000 /* two readings of the offset differ by less if nobody set the clock */
 #define NEVER_S 4000000000 /* the time to which the timer is set: in 2096 */
 
+/* The kernel counts the sets as expirations (fs/timerfd.c, timerfd_clock_was_set); to read them from the timer would
+ * only tell that there were any. */
+static uint64_t countSets(const ebpfMonClockSteps *steps)
+{
+    char text[512];
+    ssize_t size = steps->info >= 0 ? pread(steps->info, text, sizeof(text) - 1, 0) : 0;
+    const char *ticks;
+
+    text[size > 0 ? size : 0] = 0;
+    ticks = strstr(text, "ticks: ");
+    return ticks ? strtoull(ticks + strlen("ticks: "), NULL, 10) : steps->sets;
+}
+
 void ebpfMonClockStepsBegin(ebpfMonClockSteps *steps)
 {
     struct itimerspec at = { .it_value = { .tv_sec = NEVER_S } };
+    char name[64];
 
-    steps->offset = ebpfMonClockUnixOffset();
+    memset(steps, 0, sizeof(*steps));
+    steps->info = -1;
     steps->file = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (steps->file >= 0 && timerfd_settime(steps->file, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL))
+    snprintf(name, sizeof(name), "/proc/self/fdinfo/%d", steps->file);
+    if (steps->file >= 0 &&
+        (timerfd_settime(steps->file, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &at, NULL) ||
+         (steps->info = open(name, O_RDONLY | O_CLOEXEC)) < 0))
         ebpfMonClockStepsEnd(steps);
+    steps->at = ebpfMonClockMonotonic();
+    steps->offset = ebpfMonClockUnixOffset();
 }
 
 void ebpfMonClockStepsEnd(ebpfMonClockSteps *steps)
 {
+    if (steps->info >= 0)
+        close(steps->info);
     if (steps->file >= 0)
         close(steps->file);
-    steps->file = -1;
+    steps->info = steps->file = -1;
 }
 
-int ebpfMonClockStepsLook(ebpfMonClockSteps *steps)
+ebpfMonClockStep ebpfMonClockStepsLook(ebpfMonClockSteps *steps, uint64_t *since)
 {
-    uint64_t count;
-    int wasSet = steps->file >= 0 && read(steps->file, &count, sizeof(count)) < 0 && errno == ECANCELED;
+    uint64_t at = ebpfMonClockMonotonic(), before = steps->sets, offset;
 
-    return ebpfMonClockStepsJudge(steps, wasSet, ebpfMonClockUnixOffset());
+    do {
+        steps->sets = countSets(steps);
+        offset = ebpfMonClockUnixOffset();
+    } while (countSets(steps) != steps->sets);
+    *since = steps->at + offset - SURE_NS;
+    steps->at = at;
+    return ebpfMonClockStepsJudge(steps, steps->sets - before, offset);
 }
 
-/* If it was set several times, it may have gone forward and back: only a clock that is later than before has gone
- * forward for sure. */
-int ebpfMonClockStepsJudge(ebpfMonClockSteps *steps, int wasSet, uint64_t offset)
+/* If it was set several times, it may have gone forward and back. If it was set once, two readings of the offset tell
+ * how far, to BETWEEN_NS. To that it may go back: between two looks at a record that both count it lies a trap, which
+ * takes longer. */
+ebpfMonClockStep ebpfMonClockStepsJudge(ebpfMonClockSteps *steps, uint64_t sets, uint64_t offset)
 {
-    uint64_t before = steps->offset;
+    int64_t back = (int64_t)(steps->offset - offset);
 
     steps->offset = offset;
-    return wasSet ? offset < before + SURE_NS : offset + SURE_NS < before;
+    if (sets > 1 || back >= (int64_t)EBPFMON_SECOND_NS)
+        return ebpfMonClockWentBack;
+    if (back <= (sets ? BETWEEN_NS : SURE_NS))
+        return ebpfMonClockGoesOn;
+    return sets ? ebpfMonClockSetBack : ebpfMonClockWentBack;
 }

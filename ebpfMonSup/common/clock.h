@@ -55,31 +55,44 @@ epicsTimeStamp ebpfMonClockStamp(uint64_t realNs);
  * later than now, by more than two clocks may differ (2 s). */
 int ebpfMonClockIsAhead(uint64_t stamp);
 
+/* Nonzero: it is not earlier than this, ns since 1970. */
+int ebpfMonClockIsSince(uint64_t stamp, uint64_t realNs);
+
 /* The EPICS time of a monotonic time (ns). Each call reads both clocks, so a step of the wall clock does no harm. */
 epicsTimeStamp ebpfMonClockWallTime(uint64_t monotonicNs);
 
 /* --- steps of the clock ---
  *
- * Notices that somebody set the clock of the host back. Then the clock of EPICS Base (epicsGeneralTime.c) repeats its
- * last time until the host's clock has caught up, so time stamps do not show who processed.
+ * Notices that somebody set the clock of the host back. Then time stamps do not show who processed: a new one may be
+ * earlier than the one before, or EPICS Base repeats its last time until the clock has caught up (epicsGeneralTime.c).
  */
 
 /* It has no owner and no lock: one thread uses it. */
 typedef struct {
-    int      file;   /* a timerfd that tells if the clock was set; -1: none */
-    uint64_t offset; /* of the wall clock to the monotonic one, when it was looked at last; ns */
+    int      file;   /* a timerfd that the kernel tells of each set; -1: none */
+    int      info;   /* its file in /proc, which says how often */
+    uint64_t sets;   /* … until the last look */
+    uint64_t at;     /* the last look, monotonic ns */
+    uint64_t offset; /* of the wall clock to the monotonic one then; ns */
 } ebpfMonClockSteps;
+
+typedef enum {
+    ebpfMonClockGoesOn,
+    ebpfMonClockSetBack, /* once, by less than EBPFMON_SECOND_NS: within this time from now, only a record that processes
+                          * before the step and after it may have a stamp that is not later than the one before */
+    ebpfMonClockWentBack /* perhaps: by more, or it was set several times */
+} ebpfMonClockStep;
 
 /* Begins. Without a file for it only steps of a millisecond or more are noticed that are still there at the next
  * look. */
 void ebpfMonClockStepsBegin(ebpfMonClockSteps *steps);
 void ebpfMonClockStepsEnd(ebpfMonClockSteps *steps);
 
-/* Nonzero: since the last look the clock may have gone back. */
-int ebpfMonClockStepsLook(ebpfMonClockSteps *steps);
+/* What it did since the last look. "since": the time of that look by the clock as it is now, ns since 1970, or a little
+ * before. */
+ebpfMonClockStep ebpfMonClockStepsLook(ebpfMonClockSteps *steps, uint64_t *since);
 
-/* The same, if the offset is this now. "wasSet": the kernel says that the clock was set since the last look; 0 if it
- * does not know. */
-int ebpfMonClockStepsJudge(ebpfMonClockSteps *steps, int wasSet, uint64_t offset);
+/* The same, if the offset is this now, and it was set so many times; 0 if nobody knows. */
+ebpfMonClockStep ebpfMonClockStepsJudge(ebpfMonClockSteps *steps, uint64_t sets, uint64_t offset);
 
 #endif

@@ -77,6 +77,7 @@ typedef struct ebpfMonDevSup {
                              * (recGbl.c, recGblCheckSimm) */
 #define EBPFMON_REC_STAMPED 16 /* its device support may set its time stamp without processing it: only the trap counts
                                 * it */
+#define EBPFMON_REC_UNLOCKED 32 /* its type completes without its lock set: only the trap counts what is behind it */
 
 typedef struct {
     uint64_t addr;

@@ -317,6 +317,8 @@ static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, cons
         break;
     case EBPFMON_STAMPS_SEEN: /* sscan has a new time stamp when its scan begins, and its forward link at the end */
         return EBPFMON_REC_WALK;
+    case EBPFMON_STAMPS_UNLOCKED:
+        return EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNLOCKED;
     default:
         return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
     }

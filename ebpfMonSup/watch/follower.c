@@ -59,7 +59,8 @@ typedef struct {
     int      changed;       /* the filter, or a rule */
     int      relink;        /* all links are to be read again */
     int      budget, look;  /* due now: costs, and who is still there; new records */
-    int      clockBack;     /* the clock of the host may have gone back */
+    ebpfMonClockStep clockStep; /* of the clock of the host, since the last round … */
+    uint64_t clockSince;        /* … which began then (ns since 1970) */
 } followRound;
 
 void ebpfMonFollowerNoteExec(ebpfMonFollower *f, pid_t pid, const struct ebpfMonProgram *program)
@@ -131,7 +132,7 @@ static void beginRound(ebpfMonFollower *f, followRound *r)
     r->budget = r->now - f->budgetAt > BUDGET_NS;
     r->look = r->now - f->lookedAt > LOOK_NS;
     r->relink = linksAreUnknown(f, r->now);
-    r->clockBack = ebpfMonClockStepsLook(&f->clockSteps);
+    r->clockStep = ebpfMonClockStepsLook(&f->clockSteps, &r->clockSince);
     r->changed = ebpfMonRequestsTakeFilter(f->life.requests, &r->filter);
     if (r->budget) {
         f->budgetAt = r->now;
@@ -193,7 +194,7 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
             ebpfMonTargetLifeFindBreakpoints(&f->life, t);
         ebpfMonTargetLifeTryTypes(&f->life, t, r->now);
         ebpfMonTargetLifeFollowSweeps(&f->life, t, r->now);
-        ebpfMonTargetLifeLookAtClock(&f->life, t);
+        ebpfMonTargetLifeLookAtClock(&f->life, t, r->now);
     }
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->follower.budget);
@@ -236,8 +237,8 @@ static int followOne(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     }
     if (r->changed)
         t->follower.levelApplied = 0;
-    if (r->clockBack)
-        t->follower.clockWentBack = 1;
+    if (r->clockStep != ebpfMonClockGoesOn)
+        ebpfMonTargetLifeNoteClock(t, r->clockStep, r->clockSince, r->now);
     if (t->running)
         followRunning(f, r, t);
     else

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/clock.h"
 #include "ioc/recordLinks.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
@@ -104,15 +105,16 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
     free(behind);
 }
 
-void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, uint8_t *reached)
+uint32_t ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, uint8_t *reached)
 {
+    const uint8_t how = EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_MAY_SLEEP;
     const ebpfMonCatalogue *cat = t->cat;
-    uint32_t *queue = malloc(((size_t)cat->count + 1) * sizeof(*queue)), count = 0;
+    uint32_t *queue = malloc(((size_t)cat->count + 1) * sizeof(*queue)), count = 0, marked = 0;
 
     if (!queue || !reached) {
         free(queue);
         ebpfMonRecordTablesMarkMissed(r, t);
-        return;
+        return cat->count;
     }
     for (uint32_t i = 0; i < cat->count; i++)
         if (reached[i])
@@ -120,10 +122,32 @@ void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
     count = ebpfMonRecordLinksFollow(cat, reached, queue, count);
     ebpfMonTargetsLock(r->targets);
     for (uint32_t at = 0; at < count; at++)
-        if ((t->how[queue[at]] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_MAY_SLEEP)) != EBPFMON_BY_TRAP)
+        if ((t->how[queue[at]] & how) != EBPFMON_BY_TRAP) {
+            marked += !ebpfMonTargetIsAtLeast(t, queue[at]);
             t->how[queue[at]] |= EBPFMON_MISSED;
+        }
     ebpfMonTargetsUnlock(r->targets);
     free(queue);
+    return marked;
+}
+
+uint32_t ebpfMonRecordTablesMarkSince(ebpfMonRecordTables *r, ebpfMonTarget *t, uint64_t realNs)
+{
+    uint8_t *moved = calloc((size_t)t->cat->count + 1, 1);
+    ebpfMonMem *mem = t->follower.mem;
+    uint32_t marked;
+    uint64_t time;
+
+    ebpfMonMemFlush(mem);
+    ebpfMonMemAllowPause(mem, 1);
+    for (uint32_t i = 0; moved && i < t->cat->count; i++)
+        moved[i] = ebpfMonMemRead(mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) ||
+                   ebpfMonClockIsSince(time, realNs);
+    ebpfMonMemAllowPause(mem, 0);
+    ebpfMonMemFlush(mem);
+    marked = ebpfMonRecordTablesMarkReached(r, t, moved);
+    free(moved);
+    return marked;
 }
 
 void ebpfMonRecordTablesTakeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t)

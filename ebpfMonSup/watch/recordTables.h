@@ -63,6 +63,10 @@ void ebpfMonRecordTablesFollowSleep(ebpfMonRecordTables *tables, ebpfMonTarget *
 /* All counts are lower bounds from now on, because its records process in a way that the monitor cannot follow. */
 void ebpfMonRecordTablesMarkMissed(ebpfMonRecordTables *tables, ebpfMonTarget *t);
 
+/* The same of the records that processed since then (ns since 1970), and of all that these reach. Returns the number of
+ * counts that were exact. */
+uint32_t ebpfMonRecordTablesMarkSince(ebpfMonRecordTables *tables, ebpfMonTarget *t, uint64_t realNs);
+
 /* Notes which records match the filter's pattern. */
 void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *tables, ebpfMonTarget *t, const char *pattern);
 

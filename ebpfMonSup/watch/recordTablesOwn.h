@@ -26,8 +26,9 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
 void ebpfMonRecordTablesTakeUnseen(ebpfMonRecordTables *r, ebpfMonTarget *t);
 
 /* Marks the records for which "reached" has a nonzero byte, and all that they reach by the links of the catalogue: it
- * gets these, too. What the trap counts is counted in any case. NULL, for there was no memory: all are marked. */
-void ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, uint8_t *reached);
+ * gets these, too. What the trap counts is counted in any case. NULL, for there was no memory: all are marked. Returns
+ * the number of counts that were exact. */
+uint32_t ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t, uint8_t *reached);
 
 /* Puts closures in force, and while passes are watched, the scan lists that belong to them. 0, or -1: no room. */
 int ebpfMonRecordTablesInstall(ebpfMonRecordTables *r, ebpfMonTarget *t, ebpfMonClosures *c);

@@ -193,6 +193,8 @@ typedef struct ebpfMonTarget {
         int       reference;   /* dbProcess is trapped too, to compare */
         int       hadBreakpoints; /* since it was found */
         int       clockWentBack; /* the clock of the host did, and its records are not marked yet */
+        uint64_t  clockSetSince; /* … it was set back a little after this (ns since 1970); 0: it was not */
+        uint64_t  clockSetAt;  /* when that was noticed */
         int       clockAhead;  /* it was seen to be ahead of that of the host, and its records are marked */
         uint32_t  clockNext;   /* record at which the next look at its clock begins */
         void     *arrays;      /* the block of all arrays by record that a slot brings along */

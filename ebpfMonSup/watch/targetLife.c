@@ -6,7 +6,6 @@
 #include <errlog.h>
 
 #include "code/machine.h"
-#include "common/clock.h"
 #include "host/foreign.h"
 #include "host/procStat.h"
 #include "host/procRead.h"
@@ -429,10 +428,37 @@ static int isClockAhead(ebpfMonTarget *t)
     return 0;
 }
 
-void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+void ebpfMonTargetLifeNoteClock(ebpfMonTarget *t, ebpfMonClockStep step, uint64_t since, uint64_t now)
+{
+    if (step == ebpfMonClockWentBack) {
+        t->follower.clockWentBack = 1;
+        return;
+    }
+    if (!t->follower.clockSetSince || since < t->follower.clockSetSince)
+        t->follower.clockSetSince = since;
+    t->follower.clockSetAt = now;
+}
+
+/* The clock was set back by less than a second, more than a second ago. So what could lose a processing by that has
+ * processed since, and what is counted from now on is exact. */
+static void markSinceStep(const ebpfMonTargetLife *life, ebpfMonTarget *t)
+{
+    uint64_t since = t->follower.clockSetSince;
+    uint32_t marked = t->follower.counted ? ebpfMonRecordTablesMarkSince(life->tables, t, since) : 0;
+
+    if (marked)
+        errlogPrintf("ebpfMon: the clock of the host was set back a little: %u counts of %s are lower bounds\n", marked,
+                     t->name);
+    t->follower.clockSetSince = 0;
+}
+
+void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     if (t->slot == UINT32_MAX)
         return;
+    if (t->follower.clockSetSince && !t->follower.clockWentBack && !t->follower.silent &&
+        now - t->follower.clockSetAt > EBPFMON_SECOND_NS)
+        markSinceStep(life, t);
     if (!t->follower.clockAhead && t->level >= ebpfMonLevelCounts && isClockAhead(t))
         t->follower.clockAhead = t->follower.clockWentBack = 1;
     if (!t->follower.clockWentBack)

@@ -6,6 +6,7 @@
 #ifndef EBPFMON_TARGETLIFE_H
 #define EBPFMON_TARGETLIFE_H
 
+#include "common/clock.h"
 #include "watch/governor.h"
 #include "watch/iocFinder.h"
 #include "watch/recordTables.h"
@@ -52,9 +53,12 @@ void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, 
  * middle of a chain (dbBkpt.c): the processings of the chain up to then are not counted. Call it often. */
 void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarget *t);
 
-/* If the clock of the host went back (follower.clockWentBack), or that of the IOC is ahead of it: all its counts are
- * lower bounds. Once a second. */
-void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t);
+/* The clock of the host took such a step since that time (ebpfMonClockStepsLook), which was noticed now. */
+void ebpfMonTargetLifeNoteClock(ebpfMonTarget *t, ebpfMonClockStep step, uint64_t since, uint64_t now);
+
+/* If the clock of the host went back, or that of the IOC is ahead of it: all its counts are lower bounds; after one
+ * small step those of the records that processed since. Once a second. */
+void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now);
 
 /* Applies the level that filter, rules and budget say. */
 void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t);

@@ -97,11 +97,14 @@ void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat, ebpfMonMem *mem)
     };
     /* process() sets the time stamp each time, and goes on to the forward link only when something has ended (modules
      * motor, busy, sscan, std, scaler, mca). A record that is idle during the trial does not show that. */
-    static const char *const apart[] = { "busy", "mca", "motor", "scaler", "sscan", "throttle", NULL };
+    static const char *const apart[] = { "busy", "mca", "motor", "scaler", "sscan", NULL };
+    /* writes to its OUT in a callback, without a lock */
+    static const char *const unlocked[] = { "throttle", NULL };
 
     for (uint32_t k = 0; k < cat->rtypes; k++) {
         cat->rtype[k].stamps = isOneOf(cat->rtype[k].name, base) ? EBPFMON_STAMPS_BASE :
-                               isOneOf(cat->rtype[k].name, apart) ? EBPFMON_STAMPS_NOT : EBPFMON_STAMPS_UNKNOWN;
+                               isOneOf(cat->rtype[k].name, apart) ? EBPFMON_STAMPS_NOT :
+                               isOneOf(cat->rtype[k].name, unlocked) ? EBPFMON_STAMPS_UNLOCKED : EBPFMON_STAMPS_UNKNOWN;
         if (mem && cat->rtype[k].stamps == EBPFMON_STAMPS_BASE && cat->rtype[k].records)
             readDevSups(mem, cat, k);
     }
@@ -257,16 +260,23 @@ static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonT
            st->strange - r->strangeFirst > (trial->isExact ? 0u : 1u);
 }
 
-/* Notes and tells that the time stamps of this type, or of this device support, do not show each processing. */
-static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index, uint8_t stamps)
+/* Nonzero: its count is too low, as its mark says; after a change of links for example. */
+static int isLowAsMarked(const triedRecord *r, const ebpfMonTarget *t)
 {
+    return t->how[r->index] & EBPFMON_MISSED && (int64_t)(r->trapped - r->count) > r->ahead;
+}
+
+/* Notes and tells that the time stamps of this type, or of this device support, do not show each processing. */
+static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, const triedRecord *r, uint8_t stamps)
+{
+    uint32_t index = r->index;
     const ebpfMonRecType *type = &t->cat->rtype[t->cat->rec[index].rtype];
     uint8_t *known = ebpfMonCatalogueStamps(t->cat, index);
     char of[sizeof(type->name) + sizeof(type->dev->name) + 40], about[EBPFMON_IOCNAME_SIZE + sizeof(of) + 16];
 
     snprintf(of, sizeof(of), "type %s%s%s", type->name, known == &type->stamps ? "" : " with ",
              known == &type->stamps ? "" : type->dev[t->cat->rec[index].dev - 1].name);
-    if (*known == EBPFMON_STAMPS_SEEN) { /* it was counted by its time stamp, and that was called exact */
+    if (*known == EBPFMON_STAMPS_SEEN && !isLowAsMarked(r, t)) { /* it was counted by its time stamp, and that was called exact */
         snprintf(about, sizeof(about), "%s, records of %s", t->name, of);
         ebpfMonAuditsAdd(trial->audits, ebpfMonAuditProcessings, 1, about);
     }
@@ -307,7 +317,7 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
             continue;
         if (!isUnlocked && (!wrong || isNoWitness(t, r->index) || stamps == EBPFMON_STAMPS_NOT))
             continue;
-        setWrong(trial, t, r->index, isUnlocked ? EBPFMON_STAMPS_UNLOCKED : EBPFMON_STAMPS_NOT);
+        setWrong(trial, t, r, isUnlocked ? EBPFMON_STAMPS_UNLOCKED : EBPFMON_STAMPS_NOT);
         any = 1;
     }
     return any;

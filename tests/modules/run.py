@@ -80,7 +80,7 @@ def modules():
     text += db.record("calc", "BUSY:TOGGLE", SCAN=".5 second", CALC="!VAL")
     text += pair("BUSY:BUSY", "busy", SCAN=".2 second", OMSL="closed_loop", DOL="$(P)BUSY:TOGGLE NPP")
     text += pair("STD:EPID", "epid", SCAN=".1 second", STPL="5", INP="$(P)CALC:TICK NPP", OUTL="$(P)STD:T1 PP", FBON="1", KP="1", DRVH="9")
-    text += pair("STD:THR", "throttle", DLY="0.05", OUT="$(P)STD:T2 PP") + pair("STD:TS", "timestamp", SCAN=".1 second")
+    text += pair("STD:THR", "throttle", DLY="0.3", OUT="$(P)STD:T2 PP") + pair("STD:TS", "timestamp", SCAN=".1 second")
     text += db.record("calcout", "STD:PUT", SCAN=".2 second", CALC="VAL+1", OUT="$(P)STD:THR PP")
     text += pair("STD:DAY", "stringin", SCAN=".5 second", DTYP="Time of Day") + pair("STD:T1", "ao") + pair("STD:T2", "ao")
     text += db.record("calcout", "MOTOR:GO", SCAN="1 second", CALC="!VAL", OUT="$(P)MOTOR:M PP") + db.record("ao", "MOTOR:POS", FLNK="$(P)MOTOR:MOVE")
@@ -181,7 +181,7 @@ class Watched:
         return settled(lambda: (self.true(), monitor.records(self.ioc.name)), 60, quiet=0.6 if self.part == "ASYN" else 2.0)
 
     def go(self):
-        self.ioc.process.send("iocRun")
+        self.ioc.command("iocRun")  # before it runs again, its server closes the connection of who writes
         self.drive(True)
 
 

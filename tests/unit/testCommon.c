@@ -334,25 +334,32 @@ static void runCommon(void)
 static void runClockSteps(void)
 {
     ebpfMonClockSteps steps;
+    uint64_t since, begin = ebpfMonClockReal();
 
     ebpfMonClockStepsBegin(&steps);
-    testOk(steps.file >= 0, "the kernel tells if the clock was set");
-    testOk(!ebpfMonClockStepsLook(&steps) && !ebpfMonClockStepsLook(&steps), "nobody set it");
+    testOk(steps.info >= 0, "the kernel tells how often the clock was set");
+    testOk(!ebpfMonClockStepsLook(&steps, &since) && !ebpfMonClockStepsLook(&steps, &since), "nobody set it");
+    testOk(since > begin - 10 * MS && since < ebpfMonClockReal(), "the time of the look before");
     ebpfMonClockStepsEnd(&steps);
-    testOk(steps.file == -1, "its file is closed");
-    testOk(!ebpfMonClockStepsLook(&steps), "it works without the file, too");
+    testOk(steps.file == -1 && steps.info == -1, "its files are closed");
+    testOk(!ebpfMonClockStepsLook(&steps, &since), "it works without the files, too");
 
     steps.offset = 5000 * MS;
     testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS), "set to a later time: no stamp is repeated");
-    testOk(ebpfMonClockStepsJudge(&steps, 1, 5099 * MS), "set back by a millisecond");
-    testOk(ebpfMonClockStepsJudge(&steps, 1, 5099 * MS), "set, and as before: perhaps it went forward and back");
-    testOk(!ebpfMonClockStepsJudge(&steps, 0, 5099 * MS - MS / 2), "readings of two clocks differ a little");
-    testOk(ebpfMonClockStepsJudge(&steps, 0, 5000 * MS), "set back, without a word from the kernel");
+    testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS + 1000), "by a microsecond, too");
+    testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS + 900), "set to the time that it had, as well as that can be read");
+    testOk(ebpfMonClockStepsJudge(&steps, 1, 5100 * MS) == ebpfMonClockSetBack, "set back by a microsecond");
+    testOk(ebpfMonClockStepsJudge(&steps, 1, 4101 * MS) == ebpfMonClockSetBack, "by nearly a second");
+    testOk(ebpfMonClockStepsJudge(&steps, 1, 3101 * MS) == ebpfMonClockWentBack, "by a second");
+    testOk(ebpfMonClockStepsJudge(&steps, 2, 3101 * MS) == ebpfMonClockWentBack, "set twice: perhaps forward and back");
+    testOk(ebpfMonClockStepsJudge(&steps, 2, 9000 * MS) == ebpfMonClockWentBack, "later in the end: further, and back");
+    testOk(!ebpfMonClockStepsJudge(&steps, 0, 9000 * MS - MS / 2), "readings of two clocks differ a little");
+    testOk(ebpfMonClockStepsJudge(&steps, 0, 8900 * MS) == ebpfMonClockWentBack, "set back, without a word from the kernel");
 }
 
 MAIN(testCommon)
 {
-    testPlan(38 + 9);
+    testPlan(38 + 15);
     runCommon();
     runClockSteps();
     return testDone();

@@ -2,6 +2,7 @@
 /* watch/recordTables.h, and with it closureTable.h, without the kernel. */
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "probe/kernelLoad.h"
 #include "recordTablesTest.h"
 
@@ -308,6 +309,30 @@ static void testUnknownType(void)
     typeName = "calc";
 }
 
+/* The links stay, and what is behind the records is to be counted by the trap all the same. */
+static void testBecomesUnlocked(void)
+{
+    ebpfMonTarget *t;
+
+    testDiag("a type that always needs the trap is seen to complete without its lock set");
+    typeName = "busy";
+    t = makeIoc();
+    ebpfMonRecordTablesAdd(recordTables, t);
+    t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
+    ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
+    t->how[2] = 0; /* as if it were of a type of Base */
+    t->cat->rtype[0].stamps = EBPFMON_STAMPS_UNLOCKED;
+    ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
+    testOk(t->how[2] & EBPFMON_BY_TRAP && t->how[2] & EBPFMON_MISSED, "what is behind it may have been missed until now");
+    typeName = "throttle";
+    freeIoc(t);
+    t = makeIoc();
+    ebpfMonRecordTablesAdd(recordTables, t);
+    testOk1(t->cat->rtype[0].stamps == EBPFMON_STAMPS_UNLOCKED);
+    typeName = "calc";
+    freeIoc(t);
+}
+
 static void testShown(void)
 {
     ebpfMonTarget *t = makeIoc();
@@ -360,6 +385,29 @@ static void testBegin(void)
     freeIoc(t);
 }
 
+static void testSince(void)
+{
+    const uint64_t second = (POSIX_TIME_AT_EPICS_EPOCH + 1000ull) * EBPFMON_SECOND_NS;
+    ebpfMonTarget *t = makeIoc();
+    uint64_t addr;
+
+    testDiag("what has processed since the clock was set");
+    ebpfMonRecordTablesAdd(recordTables, t);
+    for (unsigned i = 0; i < RECORDS; i++)
+        record[i].time = 999 + (999999999ull << 32);
+    record[1].time = 1000 + (7ull << 32);
+    ebpfMonMemFlush(t->follower.mem);
+    testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second + 8) == 0 && !t->how[1], "none has");
+    testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second + 7) == 2 && t->how[1] & EBPFMON_MISSED &&
+           t->how[2] & EBPFMON_MISSED && !ebpfMonTargetIsAtLeast(t, 0), "one has, and makes another one process");
+    testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second) == 0, "they were marked before");
+    addr = t->cat->rec[5].addr;
+    t->cat->rec[5].addr = 16; /* a page that cannot be read */
+    testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second) == 1 && t->how[5] & EBPFMON_MISSED, "one is not known");
+    t->cat->rec[5].addr = addr;
+    freeIoc(t);
+}
+
 /* The process executes an IOC again: the next IOC has the same pid, and perhaps the same addresses. */
 static void testSamePid(void)
 {
@@ -407,8 +455,10 @@ MAIN(testRecordTables)
     testAsleep();
     testTimeSource();
     testUnknownType();
+    testBecomesUnlocked();
     testShown();
     testBegin();
+    testSince();
     testSamePid();
     testOk(countIndexed() == 0 && arrays == 0 && ebpfMonTargetsGetFirst(targets) == NULL,
            "after the end nothing is left");

@@ -172,6 +172,11 @@ static void testChecks(void)
     ebpfMonAuditsGet(audits, &results);
     testOk(results.count[ebpfMonAuditProcessings] == 1, "… and the operator is told: %s", results.last);
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
+    process(fair0, 8, 6);
+    how[fair0] = EBPFMON_MISSED;
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "one that may not have been seen is, too");
+    ebpfMonAuditsGet(audits, &results);
+    testOk(results.count[ebpfMonAuditProcessings] == 1, "… and its mark told that it is too low");
 }
 
 /* The first record has device support that is not of Base, of two that its type has. */
