@@ -487,15 +487,17 @@ void ebpfMonRecordLinksFindMissed(const ebpfMonCatalogue *cat, const ebpfMonReco
     }
 }
 
-uint32_t ebpfMonRecordLinksFollow(const ebpfMonCatalogue *cat, uint8_t *reached, uint32_t *queue, uint32_t count)
+uint32_t ebpfMonRecordLinksFollow(const ebpfMonCatalogue *cat, uint8_t *reached, uint8_t mark, uint32_t *queue,
+                                  uint32_t count)
 {
     for (uint32_t at = 0; at < count; at++)
         for (uint32_t k = 0; k < cat->rec[queue[at]].toCount; k++) {
             uint32_t to = cat->rec[queue[at]].to[k];
 
-            if (!reached[to])
-                queue[count++] = to;
-            reached[to] = 1;
+            if (reached[to])
+                continue;
+            queue[count++] = to;
+            reached[to] = mark;
         }
     return count;
 }

@@ -119,7 +119,7 @@ uint32_t ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t
     for (uint32_t i = 0; i < cat->count; i++)
         if (reached[i])
             queue[count++] = i;
-    count = ebpfMonRecordLinksFollow(cat, reached, queue, count);
+    count = ebpfMonRecordLinksFollow(cat, reached, 1, queue, count);
     ebpfMonTargetsLock(r->targets);
     for (uint32_t at = 0; at < count; at++)
         if ((t->how[queue[at]] & how) != EBPFMON_BY_TRAP) {

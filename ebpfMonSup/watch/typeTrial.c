@@ -45,6 +45,7 @@ struct ebpfMonTypeTrial {
     int      isWoken;   /* a device support is woken, and the trap is not attached */
     int      wasSwept;  /* passes were watched at the last look */
     triedSleep *sleep;  /* by class */
+    uint8_t *behind;    /* ebpfMonTypeTrialFindBehind, during a look at which it was needed */
     uint32_t *classOf;  /* by record type, its number among all types and device supports, which follow it */
     uint32_t classes;
     triedRecord record[];
@@ -112,18 +113,19 @@ void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat, ebpfMonMem *mem)
 
 uint8_t *ebpfMonTypeTrialFindBehind(const ebpfMonCatalogue *cat)
 {
+    static const uint8_t from[] = { EBPFMON_STAMPS_UNLOCKED, EBPFMON_STAMPS_UNKNOWN };
     uint8_t *behind = calloc((size_t)cat->count + 1, 1);
-    uint32_t *queue = malloc(((size_t)cat->count * 2 + 1) * sizeof(*queue)), count = 0;
+    uint32_t *queue = malloc(((size_t)cat->count * 2 + 1) * sizeof(*queue));
 
-    for (uint32_t i = 0; behind && queue && i < cat->count; i++) {
-        uint8_t stamps = cat->rtype[cat->rec[i].rtype].stamps;
+    for (unsigned n = 0; behind && queue && n < 2; n++) {
+        uint32_t count = 0;
 
-        if (stamps == EBPFMON_STAMPS_UNKNOWN || stamps == EBPFMON_STAMPS_UNLOCKED)
-            queue[count++] = i;
+        for (uint32_t i = 0; i < cat->count; i++)
+            if (cat->rtype[cat->rec[i].rtype].stamps == from[n])
+                queue[count++] = i;
+        ebpfMonRecordLinksFollow(cat, behind, from[n], queue, count);
     }
-    if (behind && queue) {
-        ebpfMonRecordLinksFollow(cat, behind, queue, count);
-    } else {
+    if (!queue) {
         free(behind);
         behind = NULL;
     }
@@ -160,7 +162,7 @@ ebpfMonTypeTrial *ebpfMonTypeTrialNew(const ebpfMonCatalogue *cat, ebpfMonAudits
 
     for (uint32_t i = 0; behind && i < cat->count; i++) {
         behind[i] |= *ebpfMonCatalogueStamps(cat, i) != EBPFMON_STAMPS_BASE;
-        count += behind[i];
+        count += !!behind[i];
     }
     if (count)
         trial = calloc(1, sizeof(*trial) + count * sizeof(trial->record[0]));
@@ -260,23 +262,16 @@ static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonT
            st->strange - r->strangeFirst > (trial->isExact ? 0u : 1u);
 }
 
-/* Nonzero: its count is too low, as its mark says; after a change of links for example. */
-static int isLowAsMarked(const triedRecord *r, const ebpfMonTarget *t)
-{
-    return t->how[r->index] & EBPFMON_MISSED && (int64_t)(r->trapped - r->count) > r->ahead;
-}
-
 /* Notes and tells that the time stamps of this type, or of this device support, do not show each processing. */
-static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, const triedRecord *r, uint8_t stamps)
+static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index, uint8_t stamps)
 {
-    uint32_t index = r->index;
     const ebpfMonRecType *type = &t->cat->rtype[t->cat->rec[index].rtype];
     uint8_t *known = ebpfMonCatalogueStamps(t->cat, index);
     char of[sizeof(type->name) + sizeof(type->dev->name) + 40], about[EBPFMON_IOCNAME_SIZE + sizeof(of) + 16];
 
     snprintf(of, sizeof(of), "type %s%s%s", type->name, known == &type->stamps ? "" : " with ",
              known == &type->stamps ? "" : type->dev[t->cat->rec[index].dev - 1].name);
-    if (*known == EBPFMON_STAMPS_SEEN && !isLowAsMarked(r, t)) { /* it was counted by its time stamp, and that was called exact */
+    if (*known == EBPFMON_STAMPS_SEEN) { /* it was counted by its time stamp, and that was called exact */
         snprintf(about, sizeof(about), "%s, records of %s", t->name, of);
         ebpfMonAuditsAdd(trial->audits, ebpfMonAuditProcessings, 1, about);
     }
@@ -286,14 +281,49 @@ static void setWrong(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, cons
                     stamps == EBPFMON_STAMPS_UNLOCKED ? "and those behind them " : "");
 }
 
+/* EBPFMON_STAMPS_… of a type that makes this record process: unknown, or without the lock set; 0: none does. Without
+ * memory nothing is judged. */
+static uint8_t findBehind(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index)
+{
+    if (!trial->behind)
+        trial->behind = ebpfMonTypeTrialFindBehind(t->cat);
+    return trial->behind ? trial->behind[index] : EBPFMON_STAMPS_UNLOCKED;
+}
+
 /* Nonzero: this record says nothing about its class. With TSE its time stamp may come from elsewhere; of an unknown
- * type each record has this flag. One that a chain can process twice is counted by the trap, whatever its type is. */
-static int isNoWitness(const ebpfMonTarget *t, uint32_t index)
+ * type each record has this flag. One that a chain can process twice, or that is processed without its lock set by a
+ * record of another type, is counted by the trap, whatever its type is. */
+static int isNoWitness(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index)
 {
     const ebpfMonRecord *rec = &t->cat->rec[index];
 
     return t->how[index] & EBPFMON_TWICE ||
-           (rec->flags & EBPFMON_REC_TSE && t->cat->rtype[rec->rtype].stamps == EBPFMON_STAMPS_BASE);
+           (rec->flags & EBPFMON_REC_TSE && t->cat->rtype[rec->rtype].stamps == EBPFMON_STAMPS_BASE) ||
+           findBehind(trial, t, index) == EBPFMON_STAMPS_UNLOCKED;
+}
+
+/* Nonzero: one of its kind is under trial. */
+static int isJudged(uint8_t stamps)
+{
+    return stamps != EBPFMON_STAMPS_BASE && stamps != EBPFMON_STAMPS_UNLOCKED && stamps != EBPFMON_STAMPS_ASLEEP;
+}
+
+/* The types that were seen to complete without their lock set. Nonzero: there is one. A record that a record of an
+ * unknown type makes process may do so because of that one. */
+static int findUnlockedTypes(ebpfMonTypeTrial *trial, const ebpfMonTarget *t)
+{
+    int any = 0;
+
+    for (uint32_t i = 0; i < trial->count; i++) {
+        uint32_t index = trial->record[i].index;
+
+        if (!t->recState[index].unlocked || !isJudged(*ebpfMonCatalogueStamps(t->cat, index)) ||
+            findBehind(trial, t, index))
+            continue;
+        setWrong(trial, t, index, EBPFMON_STAMPS_UNLOCKED);
+        any = 1;
+    }
+    return any;
 }
 
 /* The types that were seen to be wrong now. Nonzero: there is one. The end of a pass counts by time stamps alone, so
@@ -306,18 +336,16 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
     for (uint32_t i = 0; i < trial->count; i++) {
         triedRecord *r = &trial->record[i];
         uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, r->index);
-        int wrong = isWrong(trial, r, t), isUnlocked = t->recState[r->index].unlocked;
+        int wrong = isWrong(trial, r, t);
 
         if (isSwept && t->how[r->index] & EBPFMON_MAY_SLEEP) {
             beginRecord(r, t);
             trial->isExact = 0;
             continue;
         }
-        if (stamps == EBPFMON_STAMPS_BASE || stamps == EBPFMON_STAMPS_UNLOCKED || stamps == EBPFMON_STAMPS_ASLEEP)
+        if (!wrong || !isJudged(stamps) || stamps == EBPFMON_STAMPS_NOT || isNoWitness(trial, t, r->index))
             continue;
-        if (!isUnlocked && (!wrong || isNoWitness(t, r->index) || stamps == EBPFMON_STAMPS_NOT))
-            continue;
-        setWrong(trial, t, r, isUnlocked ? EBPFMON_STAMPS_UNLOCKED : EBPFMON_STAMPS_NOT);
+        setWrong(trial, t, r->index, EBPFMON_STAMPS_NOT);
         any = 1;
     }
     return any;
@@ -333,6 +361,7 @@ static void addToClass(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, co
     const volatile struct ebpfMonRecState *st = &t->recState[r->index];
 
     c->seen += r->trapped - r->trappedFirst;
+    c->differ += st->unlocked; /* … as long as it is not known why */
     if (trial->isExact)
         c->differ += (int64_t)(r->trapped - r->count) != r->ahead || st->strange != r->strangeFirst;
 }
@@ -350,7 +379,7 @@ static int findGoodTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
         uint8_t *stamps;
         triedClass *c = &all[findClass(trial, t->cat, r->index, &stamps)];
 
-        if (*stamps != EBPFMON_STAMPS_UNKNOWN || isNoWitness(t, r->index))
+        if (*stamps != EBPFMON_STAMPS_UNKNOWN || isNoWitness(trial, t, r->index))
             continue;
         c->stamps = stamps;
         addToClass(trial, t, r, c);
@@ -437,9 +466,11 @@ ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *
         trial->hasBegun = 0; /* what the trap did not see is no difference */
     else if (!trial->hasBegun)
         ebpfMonTypeTrialBegin(trial, t, 0);
-    judged = trapOn && findWrongTypes(trial, t);
-    if (trapOn)
-        judged |= findGoodTypes(trial, t);
+    judged = trapOn && findUnlockedTypes(trial, t);
+    if (trapOn && !judged)
+        judged = findWrongTypes(trial, t) | findGoodTypes(trial, t);
+    free(trial->behind);
+    trial->behind = NULL;
     if (judged)
         return ebpfMonTrialLinks;
     if (!trial->isCheck || now - trial->since < EBPFMON_TRIAL_CHECK_NS)

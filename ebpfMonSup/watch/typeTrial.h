@@ -38,8 +38,8 @@ typedef struct ebpfMonTypeTrial ebpfMonTypeTrial;
  * Before the links are read (ioc/recordLinks.h). */
 void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat, ebpfMonMem *mem);
 
-/* A byte for each record, nonzero: a record of an unknown type, or of one that completes without its lock set, makes it
- * process. NULL without memory. */
+/* A byte for each record: EBPFMON_STAMPS_UNLOCKED or EBPFMON_STAMPS_UNKNOWN: a record of such a type makes it process;
+ * else 0. NULL without memory. */
 uint8_t *ebpfMonTypeTrialFindBehind(const ebpfMonCatalogue *cat);
 
 /* NULL: all its records are of Base's types, or there is no memory: then the unknown ones stay with the trap. "audits"

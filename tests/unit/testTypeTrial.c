@@ -172,11 +172,6 @@ static void testChecks(void)
     ebpfMonAuditsGet(audits, &results);
     testOk(results.count[ebpfMonAuditProcessings] == 1, "… and the operator is told: %s", results.last);
     testOk1(type[1].stamps == EBPFMON_STAMPS_SEEN);
-    process(fair0, 8, 6);
-    how[fair0] = EBPFMON_MISSED;
-    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "one that may not have been seen is, too");
-    ebpfMonAuditsGet(audits, &results);
-    testOk(results.count[ebpfMonAuditProcessings] == 1, "… and its mark told that it is too low");
 }
 
 /* The first record has device support that is not of Base, of two that its type has. */
@@ -325,6 +320,7 @@ static void testSleepBesidePasses(void)
 static void testUnlocked(void)
 {
     uint32_t to[2] = { aiRecord, 0 };
+    ebpfMonAuditResults results;
     uint8_t *behind;
 
     testDiag("a type that completes without its lock set");
@@ -345,6 +341,22 @@ static void testUnlocked(void)
     behind = ebpfMonTypeTrialFindBehind(&cat);
     testOk1(behind && !behind[aiRecord]);
     free(behind);
+    testDiag("a record that such a type makes process");
+    to[0] = quiet0;
+    begin(1);
+    process(quiet0, EBPFMON_TRIAL_ENOUGH, 0);
+    state[quiet0].unlocked = 1;
+    testOk(look(1) == ebpfMonTrialNothing && type[2].stamps == EBPFMON_STAMPS_UNKNOWN,
+           "as long as that one is not known, it has no verdict");
+    state[fair0].unlocked = 1;
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_UNLOCKED &&
+           type[2].stamps == EBPFMON_STAMPS_UNKNOWN, "the first one is the cause");
+    type[2].stamps = EBPFMON_STAMPS_SEEN;
+    process(quiet0, 8, 6);
+    ebpfMonAuditsReset(audits);
+    testOk(look(1) == ebpfMonTrialNothing && type[2].stamps == EBPFMON_STAMPS_SEEN, "what it misses is not of its type");
+    ebpfMonAuditsGet(audits, &results);
+    testOk(!results.count[ebpfMonAuditProcessings], "… and no disagreement");
     rec[fair0].to = NULL;
     rec[fair0].toCount = 0;
 }
