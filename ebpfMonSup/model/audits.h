@@ -25,6 +25,7 @@ typedef enum {
     ebpfMonLossOwnAddress, /* a packet of TCP that came from outside, with an address of this host as its source */
     ebpfMonLossForged, /* packets of a put to a watched IOC, in a connection of which the IOC has got nothing */
     ebpfMonLossReused, /* packets of a put in a connection whose begin was not seen; a later one has its ends */
+    ebpfMonLossDoubtful, /* packets like a put to a watched IOC, which has not made it; nothing shows that it is one */
     ebpfMonLossKinds
 } ebpfMonLoss;
 

@@ -156,7 +156,9 @@ static void countDropped(void *arg, ebpfMonReal real)
 {
     ebpfMonMonitor *m = arg;
 
-    ebpfMonLossesAdd(&m->losses, real == ebpfMonRealPerhaps ? ebpfMonLossReused : ebpfMonLossForged);
+    ebpfMonLossesAdd(&m->losses, real == ebpfMonRealPerhaps  ? ebpfMonLossReused :
+                                 real == ebpfMonRealDoubtful ? ebpfMonLossDoubtful :
+                                                               ebpfMonLossForged);
 }
 
 static int wantNoSpans(void *arg)

@@ -249,6 +249,7 @@ static const char *const reasonNames[EBPFMON_LOST_ALL] = {
     [EBPFMON_LOST_KERNEL + ebpfMonLossOwnAddress] = "own address from outside",
     [EBPFMON_LOST_KERNEL + ebpfMonLossForged] = "packets of no connection",
     [EBPFMON_LOST_KERNEL + ebpfMonLossReused] = "packets of a reused port",
+    [EBPFMON_LOST_KERNEL + ebpfMonLossDoubtful] = "packets of no certain put",
 };
 
 struct ebpfMonLossCounters {

@@ -93,6 +93,7 @@ typedef struct ebpfMonPacketPut {
     uint8_t  isPublished; /* it is published, or … */
     uint8_t  isTaken;     /* … it is not decided yet whether it is; the IOC may make it still. In what was taken out:
                            * such a copy is kept */
+    uint8_t  isDoubtful;  /* nothing shows that it is a put: it must not be published */
     uint8_t  isUnread;    /* bytes still waited in the socket of its server when it was given up */
     uint8_t  replied, ok, denied;
     double   number;

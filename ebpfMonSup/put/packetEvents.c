@@ -888,6 +888,7 @@ static int isBehindLate(const ebpfMonPacketEvents *e, const ebpfMonPacketPut *p)
 static void publishOne(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, uint64_t since, uint64_t now)
 {
     ebpfMonReal real = p->inside && !e->calls.isServed(e->calls.arg, p) ? ebpfMonRealNo :
+                       p->isDoubtful                                    ? ebpfMonRealDoubtful :
                        isBehindLate(e, p)                               ? ebpfMonRealLater :
                                                                           ebpfMonRealCircuitsJudge(e->realCircuits, p);
 

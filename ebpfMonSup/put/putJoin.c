@@ -132,14 +132,15 @@ static int isUnmatched(ebpfMonJoinCircuit *c, ebpfMonPacketPut *p, ebpfMonJoinLo
     return 0;
 }
 
-/* Bytes behind a gap may look like a message. A put seen in the IOC shows whether it is one. That does not do for a put
- * whose channel is not known: somebody may have sent a packet of his own with the numbers of this circuit, and of a put
- * that was answered. */
+/* Bytes behind a gap may look like a message, and somebody may send packets of his own with the numbers of a circuit. A
+ * put that a watched IOC has made is seen inside, with its name: so without one, only a refused put is shown. */
 static int isCertain(const ebpfMonJoinCircuit *c, const ebpfMonPacketPut *p)
 {
-    return !p->inside || !p->stretch || (p->replied && (p->channel[0] || !p->ok)) ||
-           (p->channel[0] && c->confirmedCircuit == p->circuit && c->confirmedStretch == p->stretch &&
-            !ebpfMonJoinIsBefore(p->seq, c->confirmedFrom));
+    if (!p->inside || (p->replied && !p->ok))
+        return 1;
+    return p->channel[0] && (!p->stretch || p->replied ||
+                             (c->confirmedCircuit == p->circuit && c->confirmedStretch == p->stretch &&
+                              !ebpfMonJoinIsBefore(p->seq, c->confirmedFrom)));
 }
 
 /* A plain write waits a short time only, so those behind it wait too and all stay in order. A write-notify may be
@@ -165,7 +166,7 @@ static ebpfMonPacketPut *takeOut(ebpfMonJoinCircuits *circuits, ebpfMonPacketPut
 {
     ebpfMonPacketPut *copy = NULL;
 
-    if (p->iocId && !p->made && circuits->published < PUBLISHED_MAX && look->now != UINT64_MAX)
+    if (p->iocId && !p->made && !p->isDoubtful && circuits->published < PUBLISHED_MAX && look->now != UINT64_MAX)
         copy = malloc(sizeof(*copy) + p->have);
     if (!copy) {
         ebpfMonJoinCircuitsRemovePut(circuits, p);
@@ -199,11 +200,12 @@ static ebpfMonPacketPut **takeOfCircuit(ebpfMonJoinCircuits *circuits, ebpfMonJo
                 break;
             continue;
         }
-        if ((p->made && (!p->replied || p->ok || p->told)) || !isCertain(c, p)) {
+        if (p->made && (!p->replied || p->ok || p->told)) {
             ebpfMonJoinCircuitsRemovePut(circuits, p);
             free(p);
             continue;
         }
+        p->isDoubtful = !isCertain(c, p);
         p = takeOut(circuits, p, look);
         p->next = NULL;
         *end = p;

@@ -18,6 +18,7 @@ typedef enum {
     ebpfMonRealNo,
     ebpfMonRealYes,
     ebpfMonRealPerhaps, /* the begin of its connection was not seen, and a later one has the same ends */
+    ebpfMonRealDoubtful, /* it should have been seen inside, and nothing shows that it is a put */
     ebpfMonRealLater,   /* its connection has not received it yet, as far as is known */
 } ebpfMonReal;
 

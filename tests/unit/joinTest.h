@@ -117,13 +117,17 @@ static inline ebpfMonPutJoinResult match(struct ebpfMonPeer peer, uint32_t seq, 
 static int lastPassed, lastClosed;
 static uint64_t eventsStop; /* events of the IOC after this time are not read yet; 0: all are read */
 
+static unsigned doubtful; /* … and the number of those that nothing shows to be puts */
+
 static inline unsigned freeUnmatched(ebpfMonPacketPut *list)
 {
     ebpfMonPacketPut *next;
     unsigned n = 0;
 
-    for (; list; list = next, n++) {
+    for (; list; list = next) {
         next = list->next;
+        n += !list->isDoubtful;
+        doubtful += list->isDoubtful;
         lastPassed = list->passed;
         lastClosed = list->closed;
         ebpfMonPutJoinSettleTaken(join, list, 1);

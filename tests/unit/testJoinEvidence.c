@@ -76,24 +76,34 @@ static void testGap(void)
 }
 
 /* A packet with the numbers of a circuit, which its client did not send: the circuit has no such channel. */
-static void testNamelessBehindGap(void)
+static void testNameless(uint32_t behind)
 {
     struct ebpfMonPeer a = makeCircuit(93);
+    unsigned before = doubtful;
     uint64_t id;
 
-    stretch = 1;
+    testDiag(behind ? "Behind a gap" : "The circuit was followed from its begin");
+    stretch = behind;
     addWrite(a, 100, "X");
     testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinFound);
     addWrite(a, 124, "");
     addWrite(a, 148, "X");
     testOk1(match(a, 172, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
     testOk(countUnmatchedAfter(10 * SECOND) == 1, "a put to an unknown channel that the IOC did not make is not shown");
+    testOk(doubtful == before + 1, "but counted");
     addWrite(a, 196, "");
     testOk(match(a, 196, "X", 0) == ebpfMonPutJoinFound, "… if it did, it is");
     id = addMessage(a, 220, 244, "", ebpfMonWireCa, 1, IOC);
     addReply(a, id, 1);
     testOk1(match(a, 268, "Y", 1) == ebpfMonPutJoinWait && countUnmatched() == 0);
     testOk(countUnmatchedAfter(10 * SECOND) == 0, "nor if it has the number of a put that was answered");
+    id = addMessage(a, 292, 316, "", ebpfMonWireCa, 1, IOC);
+    ebpfMonPutJoinCloseCircuit(join, &a, now);
+    testOk(countUnmatchedAfter(20 * SECOND) == 0, "nor if the circuit ends");
+    id = addMessage(a, 316, 340, "", ebpfMonWireCa, 1, IOC);
+    addReply(a, id, 0);
+    testOk(countUnmatched() == 0 && countUnmatchedAfter(SECOND) == 1, "a refused one is");
+    testOk1(doubtful == before + 3);
     stretch = 0;
 }
 
@@ -352,12 +362,13 @@ MAIN(testJoinEvidence)
 {
     uint32_t all = 0;
 
-    testPlan(89);
+    testPlan(103);
     join = ebpfMonPutJoinNew(NULL);
     ebpfMonPutJoinSetCovered(join, &all, 1, 1);
     testStandstill();
     testGap();
-    testNamelessBehindGap();
+    testNameless(1);
+    testNameless(0);
     testNoPutMade();
     testStopped();
     testStamps();
