@@ -137,14 +137,23 @@ static realCircuit *useCircuit(ebpfMonRealCircuits *real, uint64_t circuit, cons
 void ebpfMonRealCircuitsNote(ebpfMonRealCircuits *real, uint64_t circuit, const struct ebpfMonPeer *peer,
                              const struct ebpfMonFirst *first, pid_t pid, uint32_t seq, int isSeen)
 {
+    struct ebpfMonFirst before;
     realCircuit *c;
+    int isKnown;
 
-    if (!real->find || !pid || takePlace(real, peer, first)->circuit >= circuit)
+    if (!real->find || !pid)
         return;
+    c = takePlace(real, peer, first);
+    if (c->circuit >= circuit)
+        return;
+    isKnown = c->circuit && c->known > 0;
+    before = c->received.first;
     c = useCircuit(real, circuit, peer, first);
     askKernel(real, c, first, pid, seq);
-    if (isSeen && c->hasFloor && c->received.hasUpTo)
+    if (isSeen && isKnown && c->received.hasUpTo && ebpfMonFirstIsSame(&before, &c->received.first)) {
+        c->hasFloor = 1;
         c->floor = c->received.upTo;
+    }
 }
 
 /* Nonzero: the put is of this connection, while it was open. */

@@ -32,19 +32,22 @@ static int findEnded(const struct ebpfMonPeer *inside, const struct ebpfMonFirst
     return 1;
 }
 
-/* 1: the kernel part has noted this connection. -1: it has noted another one with the same ends, which is open. 0:
- * none. A server's socket tells more than that of its client. */
+/* 1: the kernel part has noted this connection; 2: that of its server. -1: it has noted another one with the same ends,
+ * which is open. 0: none. A server's socket tells more than that of its client. */
 static int findNoted(const struct ebpfMonPeer *peer, const struct ebpfMonPeer *inside, const struct ebpfMonFirst *first,
                      ebpfMonReceived *received)
 {
     struct ebpfMonOwned own = { .ended = 0 };
-    int isAccepted = ebpfMonKernelIsAccepted(inside, &received->first);
-    int isOwned = !isAccepted && ebpfMonKernelGetOwned(peer, ebpfMonFirstIsKnown(first) ? first : NULL, &own);
-    int isOther = isAccepted ? !ebpfMonFirstMayBeSame(&received->first, first) :
-                  !isOwned && ebpfMonKernelGetOwned(peer, NULL, &own);
+    int isAccepted, isOwned, isOther;
+
+    *received = (ebpfMonReceived){ .hasUpTo = 0 };
+    isAccepted = ebpfMonKernelIsAccepted(inside, &received->first);
+    isOwned = !isAccepted && ebpfMonKernelGetOwned(peer, ebpfMonFirstIsKnown(first) ? first : NULL, &own);
+    isOther = isAccepted ? !ebpfMonFirstMayBeSame(&received->first, first) :
+              !isOwned && ebpfMonKernelGetOwned(peer, NULL, &own);
 
     if (isAccepted && !isOther)
-        return 1;
+        return 2;
     received->first = (struct ebpfMonFirst){ .seq = { 0 } };
     if (findEnded(inside, isOwned && ebpfMonFirstIsKnown(&own.first) ? &own.first : first, received))
         return 1;
@@ -56,10 +59,12 @@ static int findNoted(const struct ebpfMonPeer *peer, const struct ebpfMonPeer *i
     return 1;
 }
 
-/* Nonzero: the server has this socket now. *bytes: what it has received. */
+/* Nonzero: the server has this socket now; -1: nobody can tell. *bytes: what it has received. */
 static int hasSocket(const struct ebpfMonPeer *peer, pid_t pid, uint64_t *bytes)
 {
-    return pid && ebpfMonTcpBytesFindReceived(pid, peer, bytes) > 0 && *bytes != UINT64_MAX;
+    int status = pid ? ebpfMonTcpBytesFindReceived(pid, peer, bytes) : 0;
+
+    return status > 0 ? *bytes != UINT64_MAX : status;
 }
 
 /* Of a connection that is older than the monitor. Of loopback the kernel part knows clients only, and one may have been
@@ -74,15 +79,26 @@ int ebpfMonConnectionSocketsFind(const struct ebpfMonPeer *peer, const struct eb
 {
     uint32_t netns = pid ? ebpfMonProcNetns(pid) : 0; /* packets to a container are also seen in other namespaces */
     struct ebpfMonPeer inside = *peer;
+    ebpfMonReceived now;
     uint64_t bytes;
-    int noted;
+    int noted, has;
 
-    *received = (ebpfMonReceived){ .hasUpTo = 0 };
     if (netns)
         inside.netns = netns;
     noted = findNoted(peer, &inside, first, received);
-    if (received->endedAt || noted < 0 || !hasSocket(peer, pid, &bytes))
+    if (received->endedAt || noted < 0)
         return noted > 0;
+    has = hasSocket(peer, pid, &bytes);
+    /* the kernel part notes the end of a connection before its socket is gone */
+    if (findNoted(peer, &inside, first, &now) > 0 && now.endedAt) {
+        *received = now;
+        return 1;
+    }
+    if (has <= 0) {
+        if (!has && noted == 2)
+            setUpTo(received, received->first.seq[0], 0); /* it has begun or ended just now */
+        return noted > 0;
+    }
     if (!noted && !isOlder(peer, first))
         return 0;
     if (!ebpfMonFirstIsKnown(&received->first))

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* put/realCircuits.h: which puts the sockets of this host prove. */
+/* put/realCircuits.h, watch/connectionSockets.h: which puts the sockets of this host prove. */
 #include <unistd.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "host/tcpSockets.h"
+#include "probe/kernelTables.h"
 #include "put/realCircuits.h"
 
 #define FIRST 0xffffffc0u /* sequence numbers wrap after 64 bytes */
@@ -132,7 +134,7 @@ static void testReused(ebpfMonRealCircuits *real)
  * met in the middle, after others with other numbers. */
 static void testSeen(ebpfMonRealCircuits *real)
 {
-    const struct ebpfMonPeer peer = { .addr = 1, .port = 9 };
+    const struct ebpfMonPeer peer = { .addr = 1, .port = 9 }, other = { .addr = 1, .port = 11 };
     const struct ebpfMonFirst first = { { 3000, 1 } }, none = { { 0, 0 } };
 
     setReceived(3000, 20, 0);
@@ -146,6 +148,15 @@ static void testSeen(ebpfMonRealCircuits *real)
     testOk(has(real, 9, 52, 0, 3095), "what was received then");
     ebpfMonRealCircuitsNote(real, 53, &peer, &first, getpid(), 3000, 1);
     testOk(!has(real, 9, 53, 3000, 3095), "the same numbers again");
+
+    setReceived(3000, 0, 0);
+    received.hasUpTo = 0;
+    ebpfMonRealCircuitsNote(real, 60, &other, &first, getpid(), 3000, 1);
+    setReceived(3000, 90, 0);
+    ebpfMonRealCircuitsNote(real, 61, &other, &none, getpid(), 3040, 1);
+    testOk(!has(real, 11, 61, 0, 3050), "a copy; how much was received was not known at first");
+    setReceived(3000, 120, 0);
+    testOk(has(real, 11, 61, 0, 3095), "what was received then");
 }
 
 /* Forged connections do not displace what is known of a real one. */
@@ -160,12 +171,73 @@ static void testFlood(ebpfMonRealCircuits *real)
     testOk(!has(real, 5, 100000, 0, FIRST + 20), "60000 forged connections later it is still known");
 }
 
+/* What the kernel part and sock_diag(7) tell of the connection of a server, in place of probe/kernelTables.c and
+ * host/tcpSockets.c. */
+static int isAccepted, socketStatus, endsMeanwhile;
+static uint64_t closedAt;
+static const struct ebpfMonFirst accepted = { { 5000, 1 } };
+
+int ebpfMonKernelIsAccepted(const struct ebpfMonPeer *peer, struct ebpfMonFirst *first)
+{
+    if (isAccepted)
+        *first = accepted;
+    return isAccepted;
+}
+
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, struct ebpfMonServed *served)
+{
+    *served = (struct ebpfMonServed){ .first = accepted, .upTo = 5100, .endedAt = closedAt };
+    return closedAt != 0;
+}
+
+uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, struct ebpfMonOwned *own)
+{
+    return 0;
+}
+
+int ebpfMonKernelMayMissAccepted(void)
+{
+    return 0;
+}
+
+int ebpfMonTcpBytesFindReceived(pid_t pid, const struct ebpfMonPeer *peer, uint64_t *bytes)
+{
+    *bytes = socketStatus > 0 ? 60 : UINT64_MAX;
+    if (endsMeanwhile) {
+        isAccepted = 0;
+        closedAt = 7;
+    }
+    return socketStatus;
+}
+
+/* Somebody sends a packet with the ends of a connection, which begins or ends while the kernel is asked. */
+static void testSockets(void)
+{
+    const struct ebpfMonPeer peer = { .addr = 1, .port = 10, .saddr = 2, .sport = 3 };
+    const struct ebpfMonFirst none = { { 0, 0 } };
+    ebpfMonReceived found;
+
+    isAccepted = socketStatus = 1;
+    testOk(ebpfMonConnectionSocketsFind(&peer, &none, getpid(), &found) && found.upTo == 5060 && found.window == 60,
+           "it is open: what its socket has received");
+    socketStatus = 0;
+    testOk(ebpfMonConnectionSocketsFind(&peer, &none, getpid(), &found) && found.hasUpTo && !found.window,
+           "it has no socket yet: nothing was received");
+    endsMeanwhile = 1;
+    testOk(ebpfMonConnectionSocketsFind(&peer, &none, getpid(), &found) && found.endedAt == 7 && found.upTo == 5100,
+           "its socket is closed just then: the end was noted");
+    closedAt = 0;
+    socketStatus = 1;
+    testOk(ebpfMonConnectionSocketsFind(&peer, &none, getpid(), &found) && found.endedAt == 7 && found.upTo == 5100,
+           "between the notes of the kernel part, and the socket is there still");
+}
+
 MAIN(testRealCircuits)
 {
     ebpfMonRealCircuits *real = ebpfMonRealCircuitsNew(find), *blind = ebpfMonRealCircuitsNew(NULL);
     const ebpfMonPacketPut elsewhere = { .circuit = 3 };
 
-    testPlan(29);
+    testPlan(35);
     testOpen(real);
     testEnded(real);
     testReset(real);
@@ -173,6 +245,7 @@ MAIN(testRealCircuits)
     testReused(real);
     testSeen(real);
     testFlood(real);
+    testSockets();
     testOk(has(blind, 1, 1, 1, 1) && ebpfMonRealCircuitsJudge(real, &elsewhere) == ebpfMonRealYes, "nobody can tell");
     ebpfMonRealCircuitsFree(real);
     ebpfMonRealCircuitsFree(blind);
