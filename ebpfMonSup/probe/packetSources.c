@@ -298,6 +298,8 @@ void ebpfMonPacketSourcesRead(ebpfMonPacketSources *s, ebpfMonPacketsLook *look)
         look->packets += one.packets;
         look->urgent += one.urgent;
         look->isWhole &= one.isWhole;
+        if (!i && !one.isWhole)
+            return; /* a packet of ours is still being written, and those behind it wait */
     }
 }
 
