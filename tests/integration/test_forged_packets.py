@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Packets that somebody writes to a network namespace of his own, or sends from another host, make no put of an IOC elsewhere, and
 lend nobody's name. Clients in other namespaces are known by their own name."""
+import ctypes
 import json
 import os
 import shlex
@@ -343,13 +344,29 @@ def test_packets_after_the_end(net, log, monitor, host):
     loopback.give_port(port)
 
 
-class Attack:
-    """Somebody who sees all packets of a connection, and writes packets of it that its ends do not get."""
+def inside(end, make):
+    """Makes something with a socket in this namespace, where that stays."""
+    with open("/proc/self/ns/net", "rb") as own, open(badlink.RUN / end, "rb") as other:
+        setns = ctypes.CDLL(None, use_errno=True).setns
+        assert setns(other.fileno(), 0) == 0, ctypes.get_errno()
+        try:
+            return make()
+        finally:
+            assert setns(own.fileno(), 0) == 0, ctypes.get_errno()
 
-    def __init__(self, net, host, client, server, monitor):
+
+class Attack:
+    """Somebody who sees all packets of a connection, and writes packets of it that its ends do not get. For "twice" he is on the host of
+    the IOC: from outside, what he sends for the server would be refused."""
+
+    def __init__(self, net, host, how, client, server, monitor):
         self.client, client = client.socket, client.address
-        self.refused = lambda: losses(monitor, "packets of no connection" if host else "own address from outside")
-        self.forged = Session(net.bridge + "abc"[host], place(server), place(client), bytes.fromhex("020000000077"))
+        self.refused = lambda: losses(monitor)
+        ends = place(server), place(client), bytes.fromhex("020000000077")
+        if how == "twice" and host == 0:
+            self.forged = inside(net.hosts[0], lambda: Session("eth0", *ends))
+        else:
+            self.forged = Session(net.bridge + "abc"[host], *ends)
         self.replay = Replay(net.bridge, place(server)[1])
 
     def next(self, end):
@@ -433,7 +450,7 @@ def test_attacked_connection(net, log, monitor, attacked, how):
     The next ones are shown; of a server that is no IOC not if he has begun another connection with the same ends."""
     host, server, pv = attacked
     client = rawca.RawCa(place(server)[1], addr=place(server)[0])
-    attack = Attack(net, host, client, server, monitor)
+    attack = Attack(net, host, how, client, server, monitor)
     sid = client.sid(pv)
 
     def lines():
