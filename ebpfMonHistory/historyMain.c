@@ -45,7 +45,8 @@ static const struct option options[] = {
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
     {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'},
     {"html", no_argument, NULL, 'M'},
-    {"caputlog", no_argument, NULL, 'P'}, {"also", required_argument, NULL, 'A'}, {"otlp", no_argument, NULL, 'O'}, {"help", no_argument, NULL, 'h'},
+    {"caputlog", no_argument, NULL, 'P'}, {"also", required_argument, NULL, 'A'}, {"otlp", no_argument, NULL, 'O'},
+    {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}
 };
 

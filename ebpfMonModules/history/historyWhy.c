@@ -270,7 +270,8 @@ static void writeRow(answer *a, sqlite3_stmt *row, int depth)
         ebpfMonJsonOpenObject(a->json, NULL);
         ebpfMonHistoryRowAddJson(row, a->json);
         if (a->dbs > 1)
-            ebpfMonJsonAddText(a->json, "file", getFile(a, row) ? a->question->also[getFile(a, row) - 1] : a->question->file);
+            ebpfMonJsonAddText(a->json, "file",
+                               getFile(a, row) ? a->question->also[getFile(a, row) - 1] : a->question->file);
         if (ebpfMonHistoryRowText(row, atTree)[0]) {
             a->hasTrees = 1;
             ebpfMonJsonAddCleanText(a->json, "tree", ebpfMonHistoryRowText(row, atTree));
@@ -508,7 +509,8 @@ static void writeRuns(answer *a, sqlite3_stmt *put)
 {
     const char *pv = ebpfMonHistoryRowText(put, ebpfMonAtPv);
     int64_t at = sqlite3_column_int64(put, ebpfMonAtTime);
-    sqlite3_stmt *row = prepare(a, sqlite3_db_handle(put), SELECT "automatic = 1 AND kind = 'put' AND n > 1 AND time BETWEEN ?2 AND ?3 "
+    sqlite3_stmt *row = prepare(a, sqlite3_db_handle(put),
+                                SELECT "automatic = 1 AND kind = 'put' AND n > 1 AND time BETWEEN ?2 AND ?3 "
                                 "AND first <= ?2 AND instr(origin, 'chain of ' || ?1) ORDER BY time LIMIT 20");
     int rows = 0;
 

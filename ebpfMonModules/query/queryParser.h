@@ -15,7 +15,8 @@ typedef struct {
 } ebpfMonQueryParser;
 
 /* Refuses the query: sets the reason and its offset in the text. Returns -1. */
-int ebpfMonQueryRefuse(ebpfMonQueryParser *p, size_t at, const char *format, ...) __attribute__((format(__printf__, 3, 4)));
+int ebpfMonQueryRefuse(ebpfMonQueryParser *p, size_t at, const char *format, ...)
+    __attribute__((format(__printf__, 3, 4)));
 
 /* "value" must be a map that has only keys of "known" (for example "name, title"). "what": its name for the message
  * (for example "a query"). */

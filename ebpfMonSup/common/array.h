@@ -20,8 +20,8 @@ typedef struct {
 
 #define EBPFMON_PART(pointer) { &(pointer), sizeof(*(pointer)) }
 
-/* Makes arrays of "count" elements each, all bytes 0, in one block, and sets their pointers. Returns the block, which the
- * caller frees; NULL without memory: then no pointer is set. */
+/* Makes arrays of "count" elements each, all bytes 0, in one block, and sets their pointers. Returns the block, which
+ * the caller frees; NULL without memory: then no pointer is set. */
 void *ebpfMonArraysMake(size_t count, const ebpfMonArrayPart *part, unsigned parts);
 
 #endif

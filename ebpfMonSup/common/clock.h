@@ -78,8 +78,9 @@ typedef struct {
 
 typedef enum {
     ebpfMonClockGoesOn,
-    ebpfMonClockSetBack, /* once, by less than EBPFMON_SECOND_NS: within this time from now, only a record that processes
-                          * before the step and after it may have a stamp that is not later than the one before */
+    ebpfMonClockSetBack, /* once, by less than EBPFMON_SECOND_NS: within this time from now, only a record that
+                          * processes before the step and after it may have a stamp that is not later than the one
+                          * before */
     ebpfMonClockWentBack /* perhaps: by more, or it was set several times */
 } ebpfMonClockStep;
 

@@ -65,9 +65,9 @@ int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLin
  * before. */
 void ebpfMonRecordLinksFindMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint8_t *missed);
 
-/* Follows the links of the catalogue from the first "count" records of "queue". Each record that has no byte in "reached"
- * yet gets this mark and comes into the queue. Returns the number of records there; it has room for all and the first
- * ones. */
+/* Follows the links of the catalogue from the first "count" records of "queue". Each record that has no byte in
+ * "reached" yet gets this mark and comes into the queue. Returns the number of records there; it has room for all and
+ * the first ones. */
 uint32_t ebpfMonRecordLinksFollow(const ebpfMonCatalogue *cat, uint8_t *reached, uint8_t mark, uint32_t *queue,
                                   uint32_t count);
 

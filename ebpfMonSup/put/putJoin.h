@@ -75,9 +75,9 @@ void ebpfMonPutJoinCloseCircuit(ebpfMonPutJoin *join, const struct ebpfMonPeer *
 void ebpfMonPutJoinNameChannel(ebpfMonPutJoin *join, const struct ebpfMonPeer *peer, uint32_t sid, const char *name);
 
 /* Takes out the puts that will not be seen in an IOC any more at "now" (monotonic ns; UINT64_MAX: all): a list, which
- * the caller publishes and frees one by one. A put that should have been seen inside isDoubtful without evidence that it
- * was sent: a refusal, or the name of its channel, and also its reply, or that its circuit was followed from its begin,
- * or was found to agree with the IOC. */
+ * the caller publishes and frees one by one. A put that should have been seen inside isDoubtful without evidence that
+ * it was sent: a refusal, or the name of its channel, and also its reply, or that its circuit was followed from its
+ * begin, or was found to agree with the IOC. */
 ebpfMonPacketPut *ebpfMonPutJoinTakeUnmatched(ebpfMonPutJoin *join, uint64_t now);
 /* One of them is published now ("isReal"), or not, because nobody has made it: then a put that the IOC makes with this
  * number is another one. 0: it must not be published, because the IOC has made its own put meanwhile. */

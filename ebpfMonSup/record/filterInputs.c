@@ -45,7 +45,7 @@ static int setPattern(char *pattern, unsigned in, const char *from, size_t len, 
     return 0;
 }
 
-static int setNumber(void *to, unsigned in, double value, char *why, size_t size)
+static int readNumber(void *to, unsigned in, double value, char *why, size_t size)
 {
     switch (input[in].kind) {
     case ofLevel:
@@ -70,7 +70,7 @@ static int setNumber(void *to, unsigned in, double value, char *why, size_t size
 }
 
 /* Nonzero: it is the name of a level. */
-static int setLevel(void *to, const char *name)
+static int readLevel(void *to, const char *name)
 {
     int level = ebpfMonLevelParse(name);
 
@@ -92,10 +92,10 @@ static int readInput(const aSubRecord *prec, unsigned in, void *to, char *why, s
         snprintf(why, size, "%s pattern: FT%c must be STRING or CHAR", input[in].name, 'A' + in);
         return -1;
     }
-    if (input[in].kind == ofLevel && type == DBF_STRING && setLevel(to, from))
+    if (input[in].kind == ofLevel && type == DBF_STRING && readLevel(to, from))
         return 0;
     if (type <= DBF_ENUM && dbFastGetConvertRoutine[type][DBR_DOUBLE](from, &value, NULL) == 0 && isfinite(value))
-        return setNumber(to, in, value, why, size);
+        return readNumber(to, in, value, why, size);
     snprintf(why, size, "%s is not a number: give one", input[in].name);
     return -1;
 }
@@ -116,13 +116,13 @@ int ebpfMonFilterParse(ebpfMonFilter *filter, unsigned in, const char *value, ch
     if (input[in].kind == ofPattern)
         return setPattern(to, in, value, strlen(value), why, size);
     if (input[in].kind == ofLevel) {
-        if (setLevel(to, value))
+        if (readLevel(to, value))
             return 0;
         snprintf(why, size, "there is no level \"%s\": off, puts, counts, chains or trace", value);
         return -1;
     }
     if (epicsParseDouble(value, &number, NULL) == 0)
-        return setNumber(to, in, number, why, size);
+        return readNumber(to, in, number, why, size);
     snprintf(why, size, "%s \"%s\" is not a number", input[in].name, value);
     return -1;
 }

@@ -243,7 +243,8 @@ static void tellKernel(change *c)
 }
 
 /* Attaches these probes and removes the others. The kernel part is told before what will not be seen any more, and
- * afterwards what is seen: the ends of chains whose locks the probes of puts announce, and whom threads of pvxs serve. */
+ * afterwards what is seen: the ends of chains whose locks the probes of puts announce, and whom threads of pvxs
+ * serve. */
 static uint32_t setProbes(change *c, uint32_t want)
 {
     ebpfMonTarget *t = c->t;
@@ -426,8 +427,8 @@ static void beginCost(const ebpfMonGovernor *g, ebpfMonTarget *t)
     ebpfMonBudgetBeginMean(&t->follower.budget);
 }
 
-/* After the change: passes may have ended, chains of scan lists may be timed, as their probe is attached. The kernel part
- * knows it first; the way to count changes afterwards. */
+/* After the change: passes may have ended, chains of scan lists may be timed, as their probe is attached. The kernel
+ * part knows it first; the way to count changes afterwards. */
 static void endChange(change *c, uint32_t on)
 {
     ebpfMonTarget *t = c->t;

@@ -22,7 +22,8 @@ SYMBOLS = TOP / "bin" / ARCH / "ebpfMonSymbols"
 MONITOR_BOOT = TOP / "iocBoot" / "iocEbpfMon"
 DBD = BUILT / "dbd"
 DB = BUILT / "db"
-MODULE_DBS = sorted(f"{p.stem}.db" for p in TOP.glob("ebpfMonModules/*/*.substitutions"))
+# The PVs of each module, without those that are loaded for one IOC or one record.
+MODULE_DBS = sorted(f"{p.stem}.db" for p in TOP.glob("ebpfMonModules/*/*.substitutions") if p.stem.lower() == f"ebpfmon{p.parent.name}")
 BENCH_BIN = TESTS / "bench" / f"O.{ARCH}"
 LATENCY_IOC = BUILT / "tests" / "ioc" / f"O.{ARCH}" / "latencyIoc"
 HOSTILE = TESTS / "ioc" / f"O.{ARCH}" / "hostile"

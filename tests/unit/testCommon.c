@@ -347,14 +347,14 @@ static void runClockSteps(void)
     steps.offset = 5000 * MS;
     testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS), "set to a later time: no stamp is repeated");
     testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS + 1000), "by a microsecond, too");
-    testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS + 900), "set to the time that it had, as well as that can be read");
+    testOk(!ebpfMonClockStepsJudge(&steps, 1, 5100 * MS + 900), "set to the time that it had, about");
     testOk(ebpfMonClockStepsJudge(&steps, 1, 5100 * MS) == ebpfMonClockSetBack, "set back by a microsecond");
     testOk(ebpfMonClockStepsJudge(&steps, 1, 4101 * MS) == ebpfMonClockSetBack, "by nearly a second");
     testOk(ebpfMonClockStepsJudge(&steps, 1, 3101 * MS) == ebpfMonClockWentBack, "by a second");
     testOk(ebpfMonClockStepsJudge(&steps, 2, 3101 * MS) == ebpfMonClockWentBack, "set twice: perhaps forward and back");
     testOk(ebpfMonClockStepsJudge(&steps, 2, 9000 * MS) == ebpfMonClockWentBack, "later in the end: further, and back");
     testOk(!ebpfMonClockStepsJudge(&steps, 0, 9000 * MS - MS / 2), "readings of two clocks differ a little");
-    testOk(ebpfMonClockStepsJudge(&steps, 0, 8900 * MS) == ebpfMonClockWentBack, "set back, without a word from the kernel");
+    testOk(ebpfMonClockStepsJudge(&steps, 0, 8900 * MS) == ebpfMonClockWentBack, "back, and the kernel says nothing");
 }
 
 MAIN(testCommon)

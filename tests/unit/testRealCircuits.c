@@ -184,13 +184,15 @@ int ebpfMonKernelIsAccepted(const struct ebpfMonPeer *peer, struct ebpfMonFirst 
     return isAccepted;
 }
 
-int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, struct ebpfMonServed *served)
+int ebpfMonKernelWasServed(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                           struct ebpfMonServed *served)
 {
     *served = (struct ebpfMonServed){ .first = accepted, .upTo = 5100, .endedAt = closedAt };
     return closedAt != 0;
 }
 
-uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first, struct ebpfMonOwned *own)
+uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
+                               struct ebpfMonOwned *own)
 {
     return 0;
 }

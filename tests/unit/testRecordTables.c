@@ -323,7 +323,7 @@ static void testBecomesUnlocked(void)
     t->how[2] = 0; /* as if it were of a type of Base */
     t->cat->rtype[0].stamps = EBPFMON_STAMPS_UNLOCKED;
     ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
-    testOk(t->how[2] & EBPFMON_BY_TRAP && t->how[2] & EBPFMON_MISSED, "what is behind it may have been missed until now");
+    testOk(t->how[2] & EBPFMON_BY_TRAP && t->how[2] & EBPFMON_MISSED, "what is behind it may have been missed");
     typeName = "throttle";
     freeIoc(t);
     t = makeIoc();
@@ -403,7 +403,7 @@ static void testSince(void)
     testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second) == 0, "they were marked before");
     addr = t->cat->rec[5].addr;
     t->cat->rec[5].addr = 16; /* a page that cannot be read */
-    testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second) == 1 && t->how[5] & EBPFMON_MISSED, "one is not known");
+    testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second) == 1 && t->how[5] & EBPFMON_MISSED, "not known");
     t->cat->rec[5].addr = addr;
     freeIoc(t);
 }

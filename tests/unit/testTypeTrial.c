@@ -354,7 +354,7 @@ static void testUnlocked(void)
     type[2].stamps = EBPFMON_STAMPS_SEEN;
     process(quiet0, 8, 6);
     ebpfMonAuditsReset(audits);
-    testOk(look(1) == ebpfMonTrialNothing && type[2].stamps == EBPFMON_STAMPS_SEEN, "what it misses is not of its type");
+    testOk(look(1) == ebpfMonTrialNothing && type[2].stamps == EBPFMON_STAMPS_SEEN, "what it misses is not its type's");
     ebpfMonAuditsGet(audits, &results);
     testOk(!results.count[ebpfMonAuditProcessings], "… and no disagreement");
     rec[fair0].to = NULL;
