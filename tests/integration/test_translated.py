@@ -8,11 +8,12 @@ import sys
 
 import pytest
 from tests.harness import badlink, db, loopback, paths
-from tests.harness.far import FarIoc
+from tests.harness.far import FarIoc, there
 from tests.harness.lan import Lan
 from tests.harness.process import Process
 from tests.harness.putlog import PutLog
 from tests.harness.putters import Putter
+from tests.harness.soak import IS_LONG, soak
 from tests.harness.wait import settled, until
 
 pytestmark = pytest.mark.skipif(not shutil.which("nft"), reason="nft is not installed")
@@ -123,6 +124,35 @@ def test_one_line(watched, ioc, far, kind):
         assert o["host"] != GATEWAY and o["user"] == ("anna" if kind != "pvatcp" else "root"), o
     assert monitor.get("PUT_CNT") == before + 4 and monitor.get("PUT_DENIED_CNT") == denied + 1
     assert f", to {PUBLISHED}:{port}" in monitor.lines("PUT_LOG")
+
+
+@soak
+@pytest.mark.skipif(not IS_LONG, reason="make soak")
+def test_many_puts(watched, ioc, far, lan, box):
+    """250 connections with 4 puts each to the IOC, as many to a server that is none, and 100 of pvAccess: each put is one line."""
+    _, log = watched
+    port, mark, sent, made = loopback.take_port(), len(log.all()), {}, []
+    server = there(box.b, [sys.executable, "-u", "-m", "tests.programs.raw_server", SERVER, str(port)], {**os.environ, "IOC": f"{NAMES}raw"})
+    server.wait_line("listens")
+    for i, at in enumerate((ioc.port, port)):
+        pv, first = (ioc.prefix + "AO", "RAW:AO")[i], 1000000 * (i + 1)
+        made.append(there(lan.hosts[0], [sys.executable, "-m", "tests.programs.short_puts", PUBLISHED, at, pv, first, 250, 4]))
+        sent.update({(pv, float(v)): at for v in range(first, first + 1000)})
+    for value in range(100):
+        assert far.put("pvatcp", 0, "", ioc.port, ioc.prefix + "AO", value, PUBLISHED) == "ok"
+        sent[ioc.prefix + "AO", float(value)] = ioc.port + 1000
+    for process in made:
+        process.wait(300)
+        assert "done" in process.lines, process.output()
+    until(lambda: len(log.all()) >= mark + len(sent), 60, lambda: f"{len(log.all()) - mark} of {len(sent)}")
+    lines = settled(lambda: log.all()[mark:], 120, quiet=14)
+    server.kill()
+    loopback.give_port(port)
+    assert sorted((o["pv"], float(o["value"])) for o in lines) == sorted(sent), len(lines)
+    wrong = [o for o in lines if o["result"] != "ok" or not o["peer"].startswith(f"{CLIENT}:") or
+             o.get("published") != f"{PUBLISHED}:{sent[o['pv'], float(o['value'])]}"]
+    print(f"{len(sent)} puts, {len(wrong)} wrong")
+    assert not wrong, f"{len(wrong)} of {len(lines)}: {wrong[:5]}"
 
 
 def test_older_connection(new_monitor, tmp_path, nat, ioc, lan):
