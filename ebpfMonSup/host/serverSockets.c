@@ -445,6 +445,8 @@ pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
         s.socket.pid = pids[i];
         s.socket.netns = netns[i];
         ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), compareListening, &s);
+        if (!s.inode && ebpfMonProcNetns(pids[i]) != netns[i])
+            netns[i] = 0; /* it has ended: the next process of this namespace tells */
     }
     for (int i = n - 1; i >= 0 && s.inode && !found; i--) /* a server is younger than most */
         if (ebpfMonProcNetns(pids[i]) == s.socket.netns && ebpfMonTcpOwned(pids[i], compareOwned, &s) == 0 && s.isOwned)
