@@ -118,6 +118,8 @@ static void noteTlsFailed(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev)
 static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
 {
     ebpfMonPacketThread *p = arg;
+    ebpfMonWireEvent named;
+    char name[256];
 
     ebpfMonModulesTellMessage(ev);
     if (ev->kind != ebpfMonWireBeacon && ebpfMonKernelIsSilent()) {
@@ -138,6 +140,13 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     noteUnread(p->m, ev);
     if (ev->kind == ebpfMonWireUpdate || ev->kind == ebpfMonWireFlow)
         return;
+    /* the packet that named its channel came before the first one that we saw */
+    if (ev->protocol == ebpfMonWirePva && ev->sid && !ev->name[0] && !ebpfMonFirstIsKnown(&ev->first) &&
+        ebpfMonClientTableFindChannel(p->m->usage->table, &ev->peer, ev->sid, name, sizeof(name)) == 0) {
+        named = *ev;
+        named.name = name;
+        ev = &named;
+    }
     if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe || ev->kind == ebpfMonWireStill) {
         noteUse(p->m, ev);
         return;

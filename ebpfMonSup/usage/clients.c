@@ -15,6 +15,7 @@
 #include "host/tcpSockets.h"
 #include "model/published.h"
 #include "usage/clients.h"
+#include "watch/connectionSockets.h"
 
 /* --- the table --- */
 
@@ -371,6 +372,35 @@ static void readHidden(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
     ebpfMonClientTableUnlock(table);
 }
 
+static const char *findHiddenChannel(const ebpfMonHiddenClients *hidden, const struct ebpfMonPeer *peer, uint32_t sid)
+{
+    for (unsigned n = 0; hidden && n < hidden->clients; n++) {
+        const ebpfMonPvxsClients *all = hidden->all;
+        const ebpfMonPvxsClient *is = hidden->client[n].is;
+
+        if (memcmp(&hidden->client[n].peer, peer, sizeof(*peer)) != 0)
+            continue;
+        for (size_t i = is->firstChannel; i < all->channels && &all->client[all->channel[i].client] == is; i++)
+            if (all->channel[i].sid == sid)
+                return all->names + all->channel[i].name;
+    }
+    return NULL;
+}
+
+int ebpfMonClientTableFindChannel(ebpfMonClientTable *table, const struct ebpfMonPeer *peer, uint32_t sid, char *name,
+                                  size_t size)
+{
+    const char *found = NULL;
+
+    ebpfMonClientTableLock(table);
+    for (unsigned i = 0; i < table->iocs && !found; i++)
+        found = findHiddenChannel(table->ioc[i].hidden, peer, sid);
+    if (found)
+        ebpfMonTextCopy(name, size, found);
+    ebpfMonClientTableUnlock(table);
+    return found ? 0 : -1;
+}
+
 void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg)
 {
     uint64_t before = ebpfMonClockThreadCpu(), cost;
@@ -485,7 +515,7 @@ typedef struct {
     char     user[64], host[64], ioc[EBPFMON_IOCNAME_SIZE];
     unsigned channels, monitors;
     int      isPva;
-    uint64_t openedAt;      /* monotonic ns; its begin, or since it is seen */
+    uint64_t openedAt;      /* monotonic ns; 0: its begin was not seen, and it may have more channels and monitors */
 } pvaCopy;
 
 /* Nonzero: a client of a watched IOC, or of another server of this host. */
@@ -539,8 +569,9 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
             ebpfMonArrayGrow(copy, &room, count + 1, 64, sizeof(**copy)))
             continue;
         to = &(*copy)[count++];
-        *to = (pvaCopy){ .peer = c->peer, .first = c->first, .openedAt = c->openedAt, .channels = channels,
-                         .monitors = monitors, .isPva = c->protocol == ebpfMonWirePva };
+        *to = (pvaCopy){ .peer = c->peer, .first = c->first, .channels = channels, .monitors = monitors,
+                         .openedAt = ebpfMonFirstIsKnown(&c->first) ? c->openedAt : 0,
+                         .isPva = c->protocol == ebpfMonWirePva };
         if (to->channels < to->monitors) /* those that are older are not counted */
             to->channels = to->monitors;
         memcpy(to->user, c->user, sizeof(to->user));
@@ -552,11 +583,13 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
     return count;
 }
 
-/* "at": monotonic ns. */
+/* "at": monotonic ns; 0: not known. */
 static epicsTimeStamp getBeginTime(uint64_t at)
 {
-    epicsTimeStamp time;
+    epicsTimeStamp time = { .nsec = 0 };
 
+    if (!at)
+        return time;
     epicsTimeGetCurrent(&time);
     epicsTimeAddSeconds(&time, -(double)(ebpfMonClockMonotonic() - at) / 1e9);
     return time;
@@ -761,8 +794,8 @@ static void addPvaLines(ebpfMonTextReport *report, ebpfMonClientTable *table, co
         CELL(report, " %s@%s", who.user[0] ? who.user : "?", who.host);
         CELL(report, " %s%s", who.peer, copy[i].isPva ? " PVA" : "");
         addPid(report, &who);
-        CELL(report, "%u", copy[i].channels);
-        CELL(report, "%u", copy[i].monitors);
+        CELL(report, "%s%u", copy[i].openedAt ? "" : ">", copy[i].channels);
+        CELL(report, "%s%u", copy[i].openedAt ? "" : ">", copy[i].monitors);
         addBytes(report, -1);
         addTime(report, &since);
         CELL(report, " %s", who.command);

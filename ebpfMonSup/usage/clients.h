@@ -69,6 +69,11 @@ void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId);
 /* Nonzero: all that clients sent to this IOC in the last minutes was seen. The caller holds the lock. */
 int  ebpfMonClientTableSeesAll(const ebpfMonClientIoc *ioc);
 
+/* The name of channel "sid" of this connection, if the last look found it in the memory of pvxs and packets had not
+ * shown the begin of the connection. 0, or -1. Any thread. */
+int  ebpfMonClientTableFindChannel(ebpfMonClientTable *table, const struct ebpfMonPeer *peer, uint32_t sid, char *name,
+                                   size_t size);
+
 /* Makes a look: reads the clients of all watched IOCs. Calls sign(arg) after each IOC as a sign of progress. If an
  * IOC cannot be read, its last list stays. The looking thread, without a lock. */
 void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg);

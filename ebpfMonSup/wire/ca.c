@@ -853,15 +853,6 @@ static void noteCaGap(void *state, int fromServer)
 {
 }
 
-static void noteCaName(void *state, uint32_t sid, const char *text)
-{
-    ebpfMonCaState *s = state;
-    const ebpfMonCaChannel *ch = findCaBySid(s, sid);
-    uint32_t cid = ch ? ch->cid : 0;
-
-    setChannel(s, ch && ch->hasCid ? &cid : NULL, &sid, text);
-}
-
 const ebpfMonProtocol ebpfMonCaProtocol = {
     .id = ebpfMonWireCa,
     .headerMax = EBPFMON_CA_HEADER_MAX,
@@ -870,6 +861,5 @@ const ebpfMonProtocol ebpfMonCaProtocol = {
     .close = closeCaState,
     .message = readCaMessage,
     .gap = noteCaGap,
-    .name = noteCaName,
     .datagram = readCaDatagram
 };

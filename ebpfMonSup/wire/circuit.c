@@ -269,15 +269,6 @@ ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *w, const ebpfMonCircuitKey *key)
     return c;
 }
 
-ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *w, uint64_t number)
-{
-    ebpfMonCircuit *c = w->byNumber[number & (w->buckets - 1)];
-
-    while (c && c->number != number)
-        c = c->nextNumber;
-    return c;
-}
-
 /* The open circuit that must end: one in which nobody has answered, which may be a single packet with any addresses;
  * else by the rule of circuit.h. Without memory for shares, the one that was unused for the longest time. */
 static ebpfMonCircuit *findCrowded(ebpfMonWire *w)
@@ -386,8 +377,6 @@ int ebpfMonCircuitOpened(ebpfMonCircuit *c, const ebpfMonProtocol *protocol, int
     c->state = state;
     c->server = server;
     c->number = ++w->number;
-    c->nextNumber = w->byNumber[c->number & (w->buckets - 1)];
-    w->byNumber[c->number & (w->buckets - 1)] = c;
     ebpfMonCircuitPeer(c, server, &c->peer);
     c->shared = (ebpfMonSharedCircuit){ .peer = &c->peer, .first = getFirst(c), .circuit = c };
     addToShare(&w->shares, &c->shared);
@@ -410,9 +399,7 @@ static void emitUnread(ebpfMonCircuit *c, uint64_t time)
 /* Ends the open state of a circuit, and emits ebpfMonWireClosed. */
 static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t time)
 {
-    ebpfMonWire *w = c->wire;
     ebpfMonWireEvent e = { .kind = ebpfMonWireClosed, .time = time };
-    ebpfMonCircuit **at;
 
     leaveList(c);
     if (c->phase == ebpfMonCircuitOpen) {
@@ -422,9 +409,6 @@ static void closeCircuit(ebpfMonCircuit *c, ebpfMonCircuitPhase phase, uint64_t 
         removeFromShare(&c->shared);
         c->protocol->close(c->state);
         c->state = NULL;
-        for (at = &w->byNumber[c->number & (w->buckets - 1)]; *at != c; at = &(*at)->nextNumber)
-            ;
-        *at = c->nextNumber;
     }
     c->phase = phase;
     joinList(c);

@@ -61,7 +61,6 @@ struct ebpfMonCircuit {
     ebpfMonWire *wire;
     ebpfMonCircuitKey key;
     uint64_t number;                   /* its number for events; 0: it is not open */
-    ebpfMonCircuit *nextNumber;
     uint64_t last;                     /* time of its last packet */
     ebpfMonCircuitPhase phase;
     int      server;                   /* number of the server's side; -1: not known */
@@ -92,7 +91,7 @@ typedef struct ebpfMonEndedCircuits ebpfMonEndedCircuits;
 struct ebpfMonWire {
     ebpfMonMemoryAccount account;
     ebpfMonCircuitList open, others;
-    ebpfMonCircuit **byKey, **byNumber;
+    ebpfMonCircuit **byKey;
     unsigned buckets;                  /* buckets of each table; a power of two */
     uint64_t number;                   /* the last number that a circuit got */
     ebpfMonEndedCircuits *ended;
@@ -101,7 +100,6 @@ struct ebpfMonWire {
 
 int  ebpfMonCircuitSameKey(const ebpfMonCircuitKey *a, const ebpfMonCircuitKey *b);
 ebpfMonCircuit *ebpfMonCircuitFind(ebpfMonWire *wire, const ebpfMonCircuitKey *key);
-ebpfMonCircuit *ebpfMonCircuitByNumber(ebpfMonWire *wire, uint64_t number);
 /* Makes a new circuit. If there are too many, another one ends: one that is neither CA nor PVA yet, or else by the rule
  * of circuit.h. NULL: no memory, which is counted. */
 ebpfMonCircuit *ebpfMonCircuitMake(ebpfMonWire *wire, const ebpfMonCircuitKey *key, uint64_t time);

@@ -42,8 +42,6 @@ typedef struct ebpfMonProtocol {
     void  (*message)(void *state, const ebpfMonMessage *message);
     /* Bytes of this direction are missing before the next message. They may have contained requests. */
     void  (*gap)(void *state, int fromServer);
-    /* See ebpfMonWireName. May be NULL. */
-    void  (*name)(void *state, uint32_t sid, const char *name);
     /* See ebpfMonWireRemind. May be NULL. */
     void  (*remind)(void *state, uint64_t time);
     /* A UDP datagram from or to a port of the protocol, or one with a matching first byte. Emits searches, answers and

@@ -949,11 +949,6 @@ static void remindPvaChannels(void *state, uint64_t time)
     ebpfMonPvaChannelsRemind(state, time);
 }
 
-static void notePvaName(void *state, uint32_t sid, const char *name)
-{
-    ebpfMonPvaChannelNamed(state, sid, name);
-}
-
 const ebpfMonProtocol ebpfMonPvaProtocol = {
     .id = ebpfMonWirePva,
     .headerMax = PVA_HEADER + 4 + 4 + 1 + 5 /* up to the size of the BitSet of a put */,
@@ -962,7 +957,6 @@ const ebpfMonProtocol ebpfMonPvaProtocol = {
     .close = closePvaState,
     .message = readPvaMessage,
     .gap = notePvaGap,
-    .name = notePvaName,
     .remind = remindPvaChannels,
     .datagram = readPvaDatagram
 };

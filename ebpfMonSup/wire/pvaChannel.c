@@ -315,15 +315,6 @@ void ebpfMonPvaChannelAdopt(pvaState *pva, pvaOp *op, uint32_t sid)
     channel->ops = op;
 }
 
-void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name)
-{
-    pvaChannel *channel = getChannel(pva, sid);
-
-    if (channel) {
-        setName(pva, channel, name, strlen(name));
-    }
-}
-
 static void remindOf(pvaState *pva, const pvaChannel *channel, uint64_t time)
 {
     ebpfMonWireEvent e = { .kind = ebpfMonWireStill, .time = time, .user = pva->user, .host = pva->host,

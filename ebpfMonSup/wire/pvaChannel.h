@@ -63,8 +63,6 @@ pvaChannel *ebpfMonPvaChannelBySid(pvaState *pva, uint32_t sid);
  * name. */
 void ebpfMonPvaChannelAdopt(pvaState *pva, pvaOp *op, uint32_t sid);
 void ebpfMonPvaChannelMessage(pvaState *pva, pvaMsg *msg); /* messages that create or destroy */
-/* See ebpfMonWireName. */
-void ebpfMonPvaChannelNamed(pvaState *pva, uint32_t sid, const char *name);
 /* See ebpfMonWireRemind. */
 void ebpfMonPvaChannelsRemind(pvaState *pva, uint64_t time);
 void ebpfMonPvaChannelsFree(pvaState *pva);

@@ -526,9 +526,8 @@ ebpfMonWire *ebpfMonWireNew(const ebpfMonWireLimits *limits, ebpfMonWireSink sin
     for (w->buckets = 16; w->buckets < w->account.limits.circuits && w->buckets < 1u << 20;)
         w->buckets *= 2;
     w->byKey = calloc(w->buckets, sizeof *w->byKey);
-    w->byNumber = calloc(w->buckets, sizeof *w->byNumber);
     w->ended = ebpfMonEndedCircuitsNew();
-    if (!w->byKey || !w->byNumber || !w->ended) {
+    if (!w->byKey || !w->ended) {
         ebpfMonWireFree(w);
         return NULL;
     }
@@ -546,7 +545,6 @@ void ebpfMonWireFree(ebpfMonWire *w)
         ebpfMonCircuitEnd(w->others.oldest, 0);
     ebpfMonCircuitSharesFree(&w->shares);
     free(w->byKey);
-    free(w->byNumber);
     free(w->ended);
     free(w);
 }
@@ -766,17 +764,6 @@ void ebpfMonWireRemind(ebpfMonWire *w, uint64_t time)
     for (ebpfMonCircuit *c = w->open.oldest; c; c = c->newer)
         if (c->state && c->protocol->remind)
             c->protocol->remind(c->state, time);
-}
-
-int ebpfMonWireName(ebpfMonWire *w, uint64_t circuit, uint32_t sid, const char *name)
-{
-    ebpfMonCircuit *c = circuit ? ebpfMonCircuitByNumber(w, circuit) : NULL;
-
-    if (!c || !c->state)
-        return -1;
-    if (c->protocol->name)
-        c->protocol->name(c->state, sid, name);
-    return 0;
 }
 
 const ebpfMonWireStats *ebpfMonWireStat(const ebpfMonWire *w)

@@ -37,10 +37,6 @@ void ebpfMonWireRemind(ebpfMonWire *wire, uint64_t time);
  * them; then their sender will send them again. */
 void ebpfMonWireSetLossAt(ebpfMonWire *wire, uint64_t time);
 
-/* Sets the name of channel "sid" of a circuit, which the caller knows from elsewhere. Later events have it. 0, or -1:
- * there is no such circuit. */
-int ebpfMonWireName(ebpfMonWire *wire, uint64_t circuit, uint32_t sid, const char *name);
-
 /* The counts since the wire was made; valid as long as the wire. */
 const ebpfMonWireStats *ebpfMonWireStat(const ebpfMonWire *wire);
 

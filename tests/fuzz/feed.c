@@ -103,14 +103,6 @@ static void special(ebpfMonWire *w, talk *t, uint64_t *time, int dir, unsigned c
     case 5: /* an acknowledgement of the other side */
         packet(w, *time, 6, !dir, client, server, t->seq[!dir], seq + p[0], 0x10, p, 0, 0);
         break;
-    case 6: /* the caller learns the name of a channel */
-        if (len >= 2) {
-            char name[64] = "";
-
-            memcpy(name, p + 2, len - 2 < sizeof name - 1 ? len - 2 : sizeof name - 1);
-            ebpfMonWireName(w, p[0] >> 3, p[1], name);
-        }
-        break;
     default: /* a connection whose handshake we did not see */
         t->begun = 1;
         t->seq[dir] += 5;

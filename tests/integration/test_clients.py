@@ -284,18 +284,23 @@ def test_names_that_harm(ioc, monitor):
 
 
 OLDER = """
-import sys, time
+import sys
 from tests.harness import loopback
 context = loopback.pva_context(int(sys.argv[1]))
 kept = [context.monitor(name, lambda value, name=name: print("got", name, flush=True)) for name in sys.argv[2:]]
-time.sleep(1000)
+for name in sys.stdin:
+    try:
+        context.put(name.strip(), 5.5, timeout=60)
+    except Exception as why:
+        print("refused", why, flush=True)
 """
 
 
 def test_older_clients_of_qsrv2(new_ioc, new_monitor):
-    """Packets cannot tell which PVs a connection has that is older than the monitor. The memory of pvxs tells it."""
-    server = new_ioc(DB, kind="pvxs").start()
-    names = {server.prefix + r for r in ("A0", "A2", "C3")}
+    """Packets cannot tell which PVs a connection has that is older than the monitor. The memory of pvxs tells it, also for what comes
+    then: a put that the server refuses, which only packets show, has the name of its PV."""
+    server = new_ioc(DB + db.record("ao", "OFF", DISP="1"), kind="pvxs").start()
+    names = {server.prefix + r for r in ("A0", "OFF", "C3")}
     client = Process([sys.executable, "-u", "-c", OLDER, server.port, *sorted(names)], loopback.environment())
     try:
         until(lambda: len(client.lines) == len(names), 30, client.output)
@@ -307,5 +312,8 @@ def test_older_clients_of_qsrv2(new_ioc, new_monitor):
         row, = (r for r in map(str.split, watching.command(f"ebpfMonClients {server.name}")) if r[3:4] == ["PVA"])
         assert row[4:7] == [str(client.pid), "3", "3"] and row[2] == rows[0][3], row
         until(lambda: any(n.endswith(f"@{row[2]} PVA") for n in watching.list("CLIENT_NAMES")), 20, lambda: str(watching.list("CLIENT_NAMES")))
+        client.send(server.prefix + "OFF")
+        until(lambda: f" {server.prefix}OFF ? -> 5.5 by " in watching.lines("PUT_LOG") and "FAILED" in watching.lines("PUT_LOG"), 20,
+              lambda: "\n".join(client.lines) + watching.lines("PUT_LOG"))
     finally:
         client.kill()

@@ -173,6 +173,9 @@ def test_a_connection_that_is_older(ioc, new_monitor):
     until(lambda: of(m, c).get("not known", {}).get("RATES", 0) > 5, 60, lambda: str(rows(m)))
     line, steps = why(m, ioc.prefix + "TICK", str(c.pid))
     assert line.startswith("nothing stops") and "older than the monitor" in steps["post"][1]
+    if ioc.kind == "softIocPVA":  # the memory of QSRV 1 does not tell which channels a client has
+        lines = m.command("ebpfMonClients")
+        assert [line for line in lines if re.search(rf" PVA +{c.pid} +>1 +>1 +- +- +python", line)], lines
     c.kill()
 
 

@@ -272,7 +272,6 @@ static void testChannels(void)
     ebpfMonWireLimits few = { .channels = 10 };
     uint8_t eight[8] = { 0 };
     char name[2000];
-    uint64_t circuit;
 
     begin();
     channel("DEMO:B", 2, 72);
@@ -299,13 +298,8 @@ static void testChannels(void)
     testOk(strcmp(lastName, "LATE") == 0 && seen.last[ebpfMonWireChannel].sid == 76 &&
                seen.last[ebpfMonWireChannel].baseType == 1 && seen.last[ebpfMonWireChannel].count == 7,
            "... its name is learnt later");
-    circuit = seen.last[ebpfMonWireChannel].circuit;
     tell(0, 4, eight, 8, DBR_DOUBLE, 1, 900, 90);
     testOk(strcmp(lastName, "") == 0, "a channel that was created before we watched");
-    testOk(ebpfMonWireName(wire, circuit, 900, "TOLD") == 0 && ebpfMonWireName(wire, circuit + 1, 900, "TOLD") == -1
-        && ebpfMonWireName(wire, 0, 1, "X") == -1, "the caller knows its name");
-    tell(0, 4, eight, 8, DBR_DOUBLE, 1, 900, 90);
-    testOk(strcmp(lastName, "TOLD") == 0, "the name is known from then on");
     stop();
     start(&few);
     for (uint32_t i = 0; i < 100; i++)
