@@ -173,7 +173,7 @@ typedef struct {
      * the monitor starts. */
     void (*packet)(void *arg, const ebpfMonModulePacket *packet);
     /* A message was read (wire/wireEvent.h), before "packet" is told of the packet in which it ends. NULL: those that
-     * were told since the last packet end in none. Only of a module of ebpfMon itself that hears packets. */
+     * were told since the last packet end in none. Only of a module of ebpfMon itself. */
     void (*message)(void *arg, const struct ebpfMonWireEvent *message);
     /* An IOC started, ended or restarted, a thread hangs or goes on: a line of IOC_EVENTS. Publishing thread. */
     void (*event)(void *arg, const epicsTimeStamp *time, const char *text);

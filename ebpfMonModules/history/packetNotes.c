@@ -87,6 +87,7 @@ static const char *nameMessage(const ebpfMonWireEvent *ev)
     case ebpfMonWireSubscribe:   return "subscribe";
     case ebpfMonWireChannel:     return "channel";
     case ebpfMonWireChannelGone: return "channel closed:";
+    case ebpfMonWireRefused:     return "channel refused:";
     case ebpfMonWireSearch:      return "search";
     case ebpfMonWireFound:       return "found";
     default:                     return NULL;

@@ -88,9 +88,15 @@ static void wakeModule(void *arg)
     ebpfMonQueueRoomWake(queues);
 }
 
+static void addMessage(void *arg, const struct ebpfMonWireEvent *message)
+{
+    if (message)
+        ebpfMonUnconnectedAddEvent(unconnected, message);
+}
+
 static ebpfMonModule module = {
     .name = "queues", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
-    .iocs = wakeModule,
+    .iocs = wakeModule, .message = addMessage,
 };
 
 static void addNumber(ebpfMonTextReport *report, double number)

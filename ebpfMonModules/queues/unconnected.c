@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include <epicsThread.h>
 #include <arpa/inet.h>
+#include <linux/inet_diag.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -21,190 +22,13 @@
 #include "host/procStat.h"
 #include "host/serverSockets.h"
 #include "host/tcpSockets.h"
-#include "ioc/baseLink.h"
 #include "ioc/catalogue.h"
-#include "queues/queueIoc.h"
+#include "queues/iocLinks.h"
+#include "queues/refusals.h"
 #include "queues/unconnected.h"
 #include "search/search.h"
+#include "usage/usage.h"
 #include "watch/target.h"
-
-/* --- CA links of an IOC ---
- *
- * The CA links of one IOC, and which of them are not connected. Base has no list of them, so all link fields are gone
- * through now and then; in between, the struct caLink (dbCaPvt.h) of each link is read. */
-
-#define EBPFMON_CA_LINKS_MAX 20000 /* of an IOC; more are not looked at */
-
-typedef struct {
-    uint64_t at, ca;        /* its struct link, and its struct caLink */
-    uint32_t record;        /* index in the catalogue */
-    uint32_t field;         /* … and in its fields */
-    int      isConnected, wasConnected;
-    uint64_t since;         /* monotonic ns: it is not connected since then, or before; 0: it is */
-} ebpfMonCaLink;
-
-typedef struct {
-    uint32_t id;            /* ebpfMonTarget.iocId */
-    pid_t    pid;
-    char     name[EBPFMON_IOCNAME_SIZE];
-    ebpfMonCatalogue *cat;  /* a reference of its own */
-    ebpfMonCaLink *link;
-    size_t   links, room;
-    ebpfMonMemPart *part;   /* of each link, to read its caLink */
-    char    *bytes;
-    const ebpfMonCatalogue *walked; /* the catalogue that was gone through; NULL: none */
-    uint64_t walkAt;        /* monotonic ns: then all fields are gone through again … */
-    uint64_t notBefore;     /* … and not before this, if a link has changed */
-    int      isRead;        /* the last update was possible */
-    int      isSeen;        /* unconnected.c's own */
-} ebpfMonCaLinkIoc;
-
-#define WALK_NS   (60 * EBPFMON_SECOND_NS) /* so often at most all fields are gone through … */
-#define WALK_COST 0.002                    /* … and less often if it would take more than this part of a core */
-#define LINK_HEAD 120                      /* bytes of a caLink that are read: up to gotFirstConnection */
-
-/* Which layout a caLink has: the struct changed together with scanOnce (3.16). */
-static const ebpfMonQueueLayout *findLayout(const ebpfMonBaseRelease *base)
-{
-    const ebpfMonQueueLayout *l;
-
-    for (unsigned i = 0; (l = ebpfMonQueueLayoutGet(i)) != NULL; i++)
-        if ((l->onceEntry != 0) == base->has.onceLink)
-            return l;
-    return NULL;
-}
-
-static int noteLink(ebpfMonCaLinkIoc *ioc, ebpfMonMem *mem, uint32_t record, uint32_t field)
-{
-    uint64_t at = ioc->cat->rec[record].addr + ioc->cat->field[field].offset;
-    ebpfMonLink link;
-
-    if (ebpfMonLinkRead(mem, ioc->cat->base, at, &link))
-        return -1;
-    if (link.type != EBPFMON_LINK_CA || !link.pvt || link.owner != ioc->cat->rec[record].addr)
-        return 0;
-    if (ebpfMonArrayGrow(&ioc->link, &ioc->room, ioc->links + 1, 64, sizeof(*ioc->link)))
-        return -1;
-    ioc->link[ioc->links++] = (ebpfMonCaLink){ .at = at, .ca = link.pvt, .record = record, .field = field };
-    return 0;
-}
-
-/* Goes through all link fields. What is known of a link that was there before stays. */
-static int findLinks(ebpfMonCaLinkIoc *ioc, ebpfMonMem *mem)
-{
-    const ebpfMonCatalogue *cat = ioc->cat;
-    ebpfMonCaLink *before = ioc->link;
-    size_t known = ioc->links, next = 0;
-    int status = 0;
-
-    ioc->link = NULL;
-    ioc->links = ioc->room = 0;
-    for (uint32_t i = 0; !status && i < cat->count; i++) {
-        const ebpfMonRecType *type = &cat->rtype[cat->rec[i].rtype];
-
-        for (uint32_t f = 0; type->links && !status && f < type->fieldCount; f++) {
-            uint32_t field = type->firstField + f;
-
-            if (cat->field[field].type >= ebpfMonDbfInlink && cat->field[field].type <= ebpfMonDbfFwdlink &&
-                ioc->links < EBPFMON_CA_LINKS_MAX)
-                status = noteLink(ioc, mem, i, field);
-        }
-    }
-    for (size_t i = 0; i < ioc->links; i++) { /* both are in the order of the records */
-        while (next < known && before[next].at < ioc->link[i].at)
-            next++;
-        if (next < known && before[next].at == ioc->link[i].at && before[next].ca == ioc->link[i].ca)
-            ioc->link[i].since = before[next].since;
-    }
-    free(before);
-    return status;
-}
-
-static void makeParts(ebpfMonCaLinkIoc *ioc)
-{
-    free(ioc->part);
-    free(ioc->bytes);
-    ioc->part = calloc(ioc->links + 1, sizeof(*ioc->part));
-    ioc->bytes = malloc(ioc->links * LINK_HEAD + 1);
-    for (size_t i = 0; ioc->part && i < ioc->links; i++)
-        ioc->part[i] = (ebpfMonMemPart){ ioc->link[i].ca, LINK_HEAD };
-}
-
-static void walkFields(ebpfMonCaLinkIoc *ioc, uint64_t now)
-{
-    uint64_t before = ebpfMonForeignGetCpu(), pause;
-    ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
-
-    ioc->walked = mem && findLinks(ioc, mem) == 0 ? ioc->cat : NULL;
-    ebpfMonMemFree(mem);
-    makeParts(ioc);
-    pause = (uint64_t)((double)(ebpfMonForeignGetCpu() - before) / WALK_COST);
-    ioc->notBefore = now + pause;
-    ioc->walkAt = now + (pause > WALK_NS ? pause : WALK_NS);
-}
-
-/* Nonzero: a caLink belongs to another link, or to none. */
-static int takeLinks(ebpfMonCaLinkIoc *ioc, const ebpfMonQueueLayout *l, uint64_t now)
-{
-    int isChanged = 0;
-
-    for (size_t i = 0; i < ioc->links; i++) {
-        const char *bytes = ioc->bytes + i * LINK_HEAD;
-        ebpfMonCaLink *link = &ioc->link[i];
-
-        if (ebpfMonMemNumberAt(bytes, l->linkPlink) != link->at) {
-            isChanged = 1;
-            link->isConnected = 1; /* nothing is known of it */
-        } else {
-            link->isConnected = bytes[l->linkIsConnected] != 0;
-            link->wasConnected = bytes[l->linkGotFirst] != 0;
-        }
-        link->since = link->isConnected ? 0 : link->since ? link->since : now;
-    }
-    return isChanged;
-}
-
-static void updateLinks(ebpfMonCaLinkIoc *ioc, uint64_t now)
-{
-    const ebpfMonQueueLayout *l = findLayout(ioc->cat->base);
-
-    ioc->isRead = 0;
-    if (!l || ebpfMonForeignIsCharged(ioc->pid))
-        return;
-    if (now >= ioc->walkAt || (ioc->walked != ioc->cat && now >= ioc->notBefore))
-        walkFields(ioc, now);
-    if (ioc->walked != ioc->cat || !ioc->part || !ioc->bytes)
-        return;
-    if (ioc->links && ebpfMonMemReadParts(ioc->pid, ioc->part, ioc->links, ioc->bytes, ioc->links * LINK_HEAD)) {
-        ioc->walked = NULL; /* a link has gone with its memory */
-        return;
-    }
-    if (takeLinks(ioc, l, now))
-        ioc->walked = NULL;
-    ioc->isRead = 1;
-}
-
-static void clearLinks(ebpfMonCaLinkIoc *ioc)
-{
-    ebpfMonCatalogueRelease(ioc->cat);
-    free(ioc->link);
-    free(ioc->part);
-    free(ioc->bytes);
-}
-
-/* The name of the channel that the link asks for. 0, or -1. */
-static int readLinkName(const ebpfMonCaLinkIoc *ioc, const ebpfMonCaLink *link, char *name, size_t size)
-{
-    const ebpfMonQueueLayout *l = findLayout(ioc->cat->base);
-    uint64_t at;
-    char text[100];
-
-    if (ebpfMonMemReadNow(ioc->pid, link->ca + l->linkPvname, &at, sizeof(at)) ||
-        ebpfMonMemTextNow(ioc->pid, at, text, sizeof(text)) <= 0)
-        return -1;
-    ebpfMonTextCopy(name, size, text);
-    return 0;
-}
 
 /* --- reasons ---
  *
@@ -242,9 +66,11 @@ typedef struct {
 } ebpfMonReasonSockets;
 
 #define CA_PORT       5064
+#define PVA_PORT      5075
 #define SYN_SENT      2          /* include/net/tcp_states.h */
 #define ENVIRON_BYTES 1000000
 #define ENVIRON_SECONDS 0.5
+#define BACKLOG_SECONDS 0.2
 #define NAME_SERVERS  8          /* of a client that are looked at */
 
 /* --- sockets ----------------------------------------------------------------------------------------------------- */
@@ -402,10 +228,9 @@ static void readVariable(pid_t pid, const char *name, char *value, size_t size)
 }
 
 /* "10.1.2.3", "10.1.2.3:5064". 0, or -1: it is a name, or nothing. */
-static int parseAddress(const char *text, uint32_t *addr, uint16_t *port)
+static int parseAddress(const char *text, unsigned n, uint32_t *addr, uint16_t *port)
 {
     char host[64];
-    unsigned n = CA_PORT;
     struct in_addr in;
 
     if (sscanf(text, "%63[0-9.]:%u", host, &n) < 1 || n > 65535 || inet_pton(AF_INET, host, &in) != 1)
@@ -415,20 +240,21 @@ static int parseAddress(const char *text, uint32_t *addr, uint16_t *port)
     return 0;
 }
 
-/* The first of EPICS_CA_NAME_SERVERS that cannot be reached. Nonzero: there is one. */
-static int describeNameServers(pid_t client, uint32_t netns, char *text, size_t size)
+/* The first of EPICS_CA_NAME_SERVERS, or EPICS_PVA_NAME_SERVERS, that cannot be reached. Nonzero: there is one. */
+static int describeNameServers(pid_t client, ebpfMonSearchProtocol protocol, uint32_t netns, char *text, size_t size)
 {
+    int isPva = protocol == ebpfMonSearchPva;
     char list[1000], *rest = list, *one;
     unsigned n = 0;
 
-    readVariable(client, "EPICS_CA_NAME_SERVERS", list, sizeof(list));
+    readVariable(client, isPva ? "EPICS_PVA_NAME_SERVERS" : "EPICS_CA_NAME_SERVERS", list, sizeof(list));
     while ((one = strsep(&rest, " \t")) != NULL && n < NAME_SERVERS) {
         char what[60], end[EBPFMON_PEERTEXT_SIZE + 8];
         static const uint32_t none[4];
         uint32_t addr;
         uint16_t port;
 
-        if (!one[0] || parseAddress(one, &addr, &port))
+        if (!one[0] || parseAddress(one, isPva ? PVA_PORT : CA_PORT, &addr, &port))
             continue;
         n++;
         describePort(client, netns, addr, port, what, sizeof(what));
@@ -471,6 +297,38 @@ static int describeSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReason
     return 0;
 }
 
+typedef struct {
+    uint16_t port;
+    uint32_t waiting, room;
+} backlogLook;
+
+/* Of a socket that listens these are connections that nobody has accepted, and how many may wait (tcp_diag.c). */
+static int noteBacklog(void *arg, const struct inet_diag_msg *socket, size_t bytes)
+{
+    backlogLook *l = arg;
+
+    if (socket->id.idiag_sport != l->port || socket->idiag_rqueue < l->waiting)
+        return 0;
+    l->waiting = socket->idiag_rqueue;
+    l->room = socket->idiag_wqueue;
+    return 0;
+}
+
+/* Nonzero: more connections wait for the process at this port than the kernel takes (sk_acceptq_is_full). */
+static int hasFullBacklog(pid_t pid, uint16_t port, uint32_t *waiting)
+{
+    const ebpfMonSockDiagRequest request = { .family = AF_UNSPEC, .states = EBPFMON_TCP_STATE(ebpfMonTcpListen) };
+    backlogLook l = { .port = port };
+    int file = ebpfMonSockDiagOpen(pid, BACKLOG_SECONDS);
+
+    if (file < 0)
+        return 0;
+    ebpfMonSockDiagRead(file, &request, noteBacklog, &l);
+    close(file);
+    *waiting = l.waiting;
+    return l.waiting > l.room;
+}
+
 /* What keeps a process of this host from accepting connections; "": nothing that is seen. */
 static void describeServer(const struct ebpfMonPeer *server, char *text, size_t size)
 {
@@ -479,6 +337,7 @@ static void describeServer(const struct ebpfMonPeer *server, char *text, size_t 
     pid_t pid = ebpfMonServerSocketsFindProcess(&peer);
     ebpfMonProcStat stat;
     char name[100];
+    uint32_t waiting;
 
     text[0] = 0;
     if (!pid || ebpfMonProcStatGet(pid, &stat))
@@ -489,6 +348,8 @@ static void describeServer(const struct ebpfMonPeer *server, char *text, size_t 
     else if (stat.fdLimit && stat.fds >= stat.fdLimit)
         snprintf(text, size, ": %s has all of its %u files open (ulimit -n), so it accepts no connection", name,
                  stat.fdLimit);
+    else if (hasFullBacklog(pid, server->sport, &waiting))
+        snprintf(text, size, ": %s does not accept: %u connections wait, and no more may", name, waiting);
 }
 
 /* It was answered, and there is no channel. */
@@ -541,8 +402,7 @@ static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
         return 1;
     if (q->client && q->search.servers)
         return describeAnswer(q, text, size);
-    isFault = q->client && q->search.protocol == ebpfMonSearchCa &&
-              describeNameServers(q->client, netns, nameServer, sizeof(nameServer));
+    isFault = q->client && describeNameServers(q->client, q->search.protocol, netns, nameServer, sizeof(nameServer));
     if (isFault)
         snprintf(text, size, "%s", nameServer);
     else if (q->owners)
@@ -568,6 +428,7 @@ typedef struct {
     ebpfMonReasonQuestion q;
     const ebpfMonCaLinkIoc *ioc; /* NULL: another program searches it */
     const ebpfMonCaLink *link;
+    const ebpfMonRefusal *refusal; /* NULL: none was seen */
 } askedName;
 
 struct ebpfMonUnconnected {
@@ -578,6 +439,8 @@ struct ebpfMonUnconnected {
     ebpfMonCaLinkIoc ioc[IOCS_MAX];
     unsigned iocs;
     ebpfMonSearchState never[NAMES_MAX];
+    ebpfMonRefusals *refusals;
+    ebpfMonRefusal refused[EBPFMON_REFUSALS_MAX];
     askedName asked[EBPFMON_UNCONNECTED_ROWS];
     unsigned count;
     ebpfMonReasonSockets sockets;
@@ -594,6 +457,11 @@ ebpfMonUnconnected *ebpfMonUnconnectedNew(const ebpfMonModule *module)
     if (!u)
         return NULL;
     u->module = module;
+    u->refusals = ebpfMonRefusalsNew();
+    if (!u->refusals) {
+        free(u);
+        return NULL;
+    }
     u->period = PERIOD;
     ebpfMonSharedWorkerInit(&u->worker);
     return u;
@@ -642,7 +510,7 @@ static void takeIocs(ebpfMonUnconnected *u)
             u->ioc[kept] = u->ioc[i];
             u->ioc[kept++].isSeen = 0;
         } else {
-            clearLinks(&u->ioc[i]);
+            ebpfMonIocLinksClear(&u->ioc[i]);
         }
     u->iocs = kept;
 }
@@ -655,7 +523,7 @@ static void addLink(ebpfMonUnconnected *u, const ebpfMonCaLinkIoc *ioc, const eb
     char name[EBPFMON_SEARCH_NAME_SIZE];
 
     u->values.unconnected++;
-    if (u->count == EBPFMON_UNCONNECTED_ROWS || readLinkName(ioc, link, name, sizeof(name)))
+    if (u->count == EBPFMON_UNCONNECTED_ROWS || ebpfMonIocLinksReadName(ioc, link, name, sizeof(name)))
         return;
     memset(a, 0, sizeof(*a));
     ebpfMonSearchGetState(u->core.search, ebpfMonSearchCa, name, &a->q.search);
@@ -666,12 +534,14 @@ static void addLink(ebpfMonUnconnected *u, const ebpfMonCaLinkIoc *ioc, const eb
     u->count++;
 }
 
-static int hasLinkFor(const ebpfMonUnconnected *u, const ebpfMonSearchState *name, pid_t client)
+/* The row of this name for this client; "isLink": only of a CA link. NULL: there is none. */
+static askedName *findAsked(ebpfMonUnconnected *u, const char *name, pid_t client, int isLink)
 {
-    for (unsigned i = 0; i < u->count && u->asked[i].ioc; i++)
-        if (u->asked[i].q.client == client && strcmp(u->asked[i].q.search.name, name->name) == 0)
-            return 1;
-    return 0;
+    for (unsigned i = 0; client && i < u->count; i++)
+        if (u->asked[i].q.client == client && (u->asked[i].ioc || !isLink) &&
+            strcmp(u->asked[i].q.search.name, name) == 0)
+            return &u->asked[i];
+    return NULL;
 }
 
 static void addNames(ebpfMonUnconnected *u, unsigned names)
@@ -681,12 +551,42 @@ static void addNames(ebpfMonUnconnected *u, unsigned names)
         pid_t client = findClient(&u->sockets, &name->way);
         askedName *a = &u->asked[u->count];
 
-        if (!client || client == getpid() || hasLinkFor(u, name, client))
+        if (!client || client == getpid() || findAsked(u, name->name, client, 1))
             continue;
         memset(a, 0, sizeof(*a));
         a->q.search = *name;
         a->q.client = client;
         u->count++;
+    }
+}
+
+static int isWatched(const ebpfMonUnconnected *u, pid_t pid)
+{
+    for (unsigned i = 0; i < u->iocs; i++)
+        if (u->ioc[i].pid == pid)
+            return u->ioc[i].isRead;
+    return 0;
+}
+
+static void addRefused(ebpfMonUnconnected *u)
+{
+    unsigned count = ebpfMonRefusalsList(u->refusals, u->refused);
+
+    for (unsigned i = 0; i < count; i++) {
+        const ebpfMonRefusal *r = &u->refused[i];
+        askedName *a = findAsked(u, r->name, r->client, 0);
+
+        if (!a && r->protocol == ebpfMonSearchCa && isWatched(u, r->client))
+            continue; /* the link has changed */
+        if (!a && u->count < EBPFMON_UNCONNECTED_ROWS) {
+            a = &u->asked[u->count++];
+            memset(a, 0, sizeof(*a));
+            snprintf(a->q.search.name, sizeof(a->q.search.name), "%s", r->name);
+            a->q.search.protocol = r->protocol;
+            a->q.client = r->client;
+        }
+        if (a)
+            a->refusal = r;
     }
 }
 
@@ -732,15 +632,60 @@ static void findOwners(const ebpfMonUnconnected *u, ebpfMonReasonQuestion *q)
     }
 }
 
-static void describeClient(const askedName *a, char *text, size_t size)
+/* A link of pvAccess by which an IOC asks for the name. 0, or -1: none is known. */
+static int describePvaLink(const ebpfMonUnconnected *u, const askedName *a, char *text, size_t size)
+{
+    const ebpfMonCaLinkIoc *ioc = NULL;
+    const ebpfMonIocPvaLink *link;
+    int isOne;
+
+    for (unsigned i = 0; i < u->iocs; i++)
+        if (u->ioc[i].pid == a->q.client)
+            ioc = &u->ioc[i];
+    if (!ioc || a->q.search.protocol != ebpfMonSearchPva ||
+        (link = ebpfMonIocLinksFindPva(ioc, a->q.search.name, &isOne)) == NULL)
+        return -1;
+    if (isOne)
+        snprintf(text, size, "IOC %s, link %s.%s", ioc->name, ebpfMonCatalogueName(ioc->cat, link->record),
+                 ioc->cat->field[link->field].name);
+    else
+        snprintf(text, size, "IOC %s, several links", ioc->name);
+    return 0;
+}
+
+static void describeClient(const ebpfMonUnconnected *u, const askedName *a, char *text, size_t size)
 {
     char command[64];
 
-    if (a->ioc)
+    if (!a->ioc && describePvaLink(u, a, text, size) == 0)
+        return;
+    if (!a->q.client && a->refusal)
+        ebpfMonTextSet(text, size, a->refusal->who);
+    else if (a->ioc)
         snprintf(text, size, "IOC %s, link %s.%s", a->ioc->name, ebpfMonCatalogueName(a->ioc->cat, a->link->record),
                  a->ioc->cat->field[a->link->field].name);
     else if (ebpfMonProcCommand(a->q.client, command, sizeof(command)) == 0)
         snprintf(text, size, "%s (%d)", command, (int)a->q.client);
+}
+
+/* Nonzero, as describeReason. */
+static int describeRefusal(const ebpfMonUnconnected *u, const ebpfMonRefusal *r, char *text, size_t size)
+{
+    struct ebpfMonPeer peer = { .saddr = r->peer.saddr, .sport = r->peer.sport, .netns = r->peer.netns,
+                                .addr = r->peer.saddr };
+    pid_t pid = r->peer.saddr ? ebpfMonServerSocketsFindProcess(&peer) : 0;
+    char end[EBPFMON_PEERTEXT_SIZE + 8], name[100] = "";
+
+    ebpfMonPeerTextEnd(r->peer.saddr, r->peer.saddr6, r->peer.sport, end, sizeof(end));
+    for (unsigned i = 0; pid && i < u->iocs; i++)
+        if (u->ioc[i].pid == pid)
+            snprintf(name, sizeof(name), "IOC %s", u->ioc[i].name);
+    if (pid && !name[0])
+        nameProcess(pid, name, sizeof(name));
+    snprintf(text, size, "%s%s%s refuses the channel%s%s", name, name[0] ? ", " : "", end,
+             r->message[0] ? ": " : r->protocol == ebpfMonSearchCa ? ": it has no such record or field, or does not "
+             "understand the filter" : "", r->message);
+    return 1;
 }
 
 static void fillRow(ebpfMonUnconnected *u, askedName *a, uint64_t now, ebpfMonUnconnectedRow *row)
@@ -750,8 +695,13 @@ static void fillRow(ebpfMonUnconnected *u, askedName *a, uint64_t now, ebpfMonUn
 
     findOwners(u, &a->q);
     ebpfMonTextSet(row->pv, sizeof(row->pv), a->q.search.name);
-    describeClient(a, row->client, sizeof(row->client));
-    row->isFault = describeReason(&u->sockets, &a->q, row->reason, sizeof(row->reason));
+    describeClient(u, a, row->client, sizeof(row->client));
+    if (a->refusal)
+        row->isFault = describeRefusal(u, a->refusal, row->reason, sizeof(row->reason));
+    else
+        row->isFault = describeReason(&u->sockets, &a->q, row->reason, sizeof(row->reason));
+    if (a->refusal)
+        row->seconds = floor((double)(real - a->refusal->first) / 1e9);
     if (a->link)
         row->seconds = floor((double)(now - a->link->since) / 1e9);
     if (a->q.search.first && real > a->q.search.first && (double)(real - a->q.search.first) / 1e9 > row->seconds)
@@ -801,7 +751,7 @@ static void makeValues(ebpfMonUnconnected *u)
     for (unsigned i = 0; i < u->iocs; i++) {
         ebpfMonCaLinkIoc *ioc = &u->ioc[i];
 
-        updateLinks(ioc, now);
+        ebpfMonIocLinksUpdate(ioc, now);
         v->links += ioc->isRead ? (unsigned)ioc->links : 0;
         for (size_t k = 0; ioc->isRead && k < ioc->links; k++)
             if (!ioc->link[k].isConnected)
@@ -810,6 +760,7 @@ static void makeValues(ebpfMonUnconnected *u)
     names = ebpfMonSearchListNever(u->core.search, u->never, NAMES_MAX);
     readSockets(u, names);
     addNames(u, names);
+    addRefused(u);
     for (v->rows = 0; v->rows < u->count; v->rows++) {
         fillRow(u, &u->asked[v->rows], now, &v->row[v->rows]);
         v->faults += v->row[v->rows].isFault != 0;
@@ -858,6 +809,11 @@ int ebpfMonUnconnectedBegin(ebpfMonUnconnected *u, const ebpfMonModuleCore *core
     u->core = *core;
     return ebpfMonSharedWorkerSet(&u->worker, ebpfMonWorkerStart("ebpfMonUnconn", epicsThreadPriorityLow,
                                                                  runUnconnected, u));
+}
+
+void ebpfMonUnconnectedAddEvent(ebpfMonUnconnected *u, const ebpfMonWireEvent *ev)
+{
+    ebpfMonRefusalsAddEvent(u->refusals, u->core.usage->clients, ev);
 }
 
 int ebpfMonUnconnectedStop(ebpfMonUnconnected *u, double seconds)

@@ -37,6 +37,8 @@ typedef struct ebpfMonUnconnected ebpfMonUnconnected;
 /* There is one in a process, never freed. NULL without memory. */
 ebpfMonUnconnected *ebpfMonUnconnectedNew(const ebpfMonModule *module);
 int ebpfMonUnconnectedBegin(ebpfMonUnconnected *u, const ebpfMonModuleCore *core);
+/* A message in a packet, as ebpfMonModule.message. */
+void ebpfMonUnconnectedAddEvent(ebpfMonUnconnected *u, const struct ebpfMonWireEvent *ev);
 int ebpfMonUnconnectedStop(ebpfMonUnconnected *u, double seconds);
 
 /* The published values. Under the lock of ebpfMonModuleLock. */

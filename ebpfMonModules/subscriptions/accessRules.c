@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <asLib.h>
 
-#include "shared/functionSite.h"
+#include "common/array.h"
+#include "common/clock.h"
 #include "common/text.h"
 #include "ioc/baseLayout.h"
+#include "shared/functionSite.h"
 #include "subscriptions/accessRules.h"
 
 #define GROUPS_MAX 10000
 #define RULES_MAX  100
 #define INPUTS_MAX 26 /* INPA to INPZ; Base has fewer */
+#define TOLD_NS    (60 * EBPFMON_SECOND_NS)
 #define SHOWN_MAX  2 /* rules, and names of groups, that are shown */
 
 /* asLib.h: ASG, ASGRULE, ASGINP, ASGUAG and ASGHAG, UAG and HAG. */
@@ -48,17 +52,35 @@ static void readName(ebpfMonMem *mem, uint64_t at, char *text, size_t size)
         ebpfMonTextCopy(text, size, raw);
 }
 
+/* asComputeAsgPvt (asLibRoutines.c): a rule whose input is bad is no rule, also if its calculation was so. */
+static int isRefusing(const struct group *g, const struct rule *r)
+{
+    return r->calc && (r->result != 1 || (g->bad & r->inputs));
+}
+
+/* The list of groups. "variable": where pasbase is. 0; -1: there are no rules, or they cannot be read. */
+static int readGroups(ebpfMonMem *mem, uint64_t variable, uint64_t *base, struct layoutList *groups)
+{
+    struct { struct layoutList uags, hags, groups; } lists;
+
+    *base = variable ? ebpfMonMemPtr(mem, variable) : 0;
+    if (!*base || ebpfMonMemRead(mem, *base, &lists, sizeof(lists)) || lists.groups.count > GROUPS_MAX)
+        return -1;
+    *groups = lists.groups;
+    return 0;
+}
+
 /* 0, or -1. */
 static int findGroup(ebpfMonMem *mem, pid_t pid, const char *name, struct group *g, uint64_t *at)
 {
-    uint64_t variable = ebpfMonVariableFind(pid, "pasbase"), base = variable ? ebpfMonMemPtr(mem, variable) : 0;
-    struct { struct layoutList uags, hags, groups; } lists;
+    struct layoutList groups;
+    uint64_t base;
     char found[80];
 
-    if (!base || ebpfMonMemRead(mem, base, &lists, sizeof(lists)) || lists.groups.count > GROUPS_MAX)
+    if (readGroups(mem, ebpfMonVariableFind(pid, "pasbase"), &base, &groups))
         return -1;
-    *at = lists.groups.first;
-    for (int i = 0; *at && i < lists.groups.count; i++, *at = g->node.next) {
+    *at = groups.first;
+    for (int i = 0; *at && i < groups.count; i++, *at = g->node.next) {
         if (ebpfMonMemRead(mem, *at, g, sizeof(*g)))
             return -1;
         readName(mem, g->name, found, sizeof(found));
@@ -112,8 +134,8 @@ static void addRule(ebpfMonMem *mem, const struct group *g, uint64_t group, cons
 
     readName(mem, r->calc, calc, sizeof(calc));
     ebpfMonTextAdd(text, size, "RULE(%d,WRITE)", r->level);
-    if (calc[0] && !r->result) {
-        ebpfMonTextAdd(text, size, " wants %s, which is not so", calc);
+    if (isRefusing(g, r)) {
+        ebpfMonTextAdd(text, size, " wants %s, which is not %s", calc, r->result == 1 ? "known" : "so");
         addBadInputs(mem, g, group, r, text, size);
     } else if (r->uags.count || r->hags.count) {
         ebpfMonTextAdd(text, size, " is for");
@@ -150,4 +172,100 @@ int ebpfMonAccessRulesDescribe(ebpfMonMem *mem, pid_t pid, const char *asg, char
     if (!rules)
         ebpfMonTextAdd(text, size, " has no rule that allows to write");
     return 0;
+}
+
+/* --- rights that change --- */
+
+struct accessGroup {
+    uint64_t at;            /* its ASG */
+    uint64_t refusing;      /* a bit for each of its first 64 rules to write */
+    uint64_t toldAt;        /* monotonic ns; 0: never */
+    int      isTold;        /* that it refuses was told, and not yet that it allows again */
+};
+
+/* Which of its rules to write refuse now. 0, or -1: it cannot be read, or is another one. */
+static int readRefusing(ebpfMonMem *mem, uint64_t at, char *name, size_t size, uint64_t *refusing)
+{
+    struct group g;
+    struct rule r;
+
+    *refusing = 0;
+    if (ebpfMonMemRead(mem, at, &g, sizeof(g)) || g.rules.count > RULES_MAX || g.inputs.count > INPUTS_MAX)
+        return -1;
+    readName(mem, g.name, name, size);
+    at = g.rules.first;
+    for (int i = 0; at && i < g.rules.count && i < 64; i++, at = r.node.next) {
+        if (ebpfMonMemRead(mem, at, &r, sizeof(r)))
+            return -1;
+        if (r.access == asWRITE && isRefusing(&g, &r))
+            *refusing |= 1ull << i;
+    }
+    return 0;
+}
+
+/* Takes the groups with inputs, of new rules. */
+static void takeGroups(ebpfMonAccessState *state, ebpfMonMem *mem, const struct layoutList *groups)
+{
+    uint64_t at = groups->first;
+    struct group g;
+    char name[80];
+
+    state->groups = 0;
+    for (int i = 0; at && i < groups->count && !ebpfMonMemRead(mem, at, &g, sizeof(g)); i++, at = g.node.next) {
+        struct accessGroup taken = { .at = at };
+
+        if (g.inputs.count && readRefusing(mem, at, name, sizeof(name), &taken.refusing) == 0 &&
+            ebpfMonArrayGrow(&state->group, &state->room, state->groups + 1, 8, sizeof(*state->group)) == 0)
+            state->group[state->groups++] = taken;
+    }
+}
+
+static void lookAtGroup(const ebpfMonAccessState *state, struct accessGroup *group, ebpfMonMem *mem, pid_t pid,
+                        void (*tell)(void *arg, const char *text), void *arg)
+{
+    uint64_t refusing, base, now = ebpfMonClockMonotonic();
+    char name[80], why[240], text[320];
+
+    if (readRefusing(mem, group->at, name, sizeof(name), &refusing) || refusing == group->refusing ||
+        ebpfMonMemReadNow(pid, state->variable, &base, sizeof(base)) || base != state->base)
+        return; /* the last: asInit has freed the groups meanwhile */
+    if (refusing & ~group->refusing && (!group->toldAt || now - group->toldAt > TOLD_NS) &&
+        ebpfMonAccessRulesDescribe(mem, pid, name, why, sizeof(why)) == 0) {
+        snprintf(text, sizeof(text), "rights have changed by themselves: %s", why);
+        tell(arg, text);
+        group->toldAt = now;
+        group->isTold = 1;
+    } else if (!refusing && group->isTold) {
+        snprintf(text, sizeof(text), "ASG %s: its rules allow to write again", name);
+        tell(arg, text);
+        group->isTold = 0;
+    }
+    group->refusing = refusing;
+}
+
+void ebpfMonAccessStateLook(ebpfMonAccessState *state, pid_t pid, void (*tell)(void *arg, const char *text), void *arg)
+{
+    ebpfMonMem *mem = state->isSought && !state->variable ? NULL : ebpfMonMemNew(pid);
+    struct layoutList groups;
+    uint64_t base;
+
+    if (!state->isSought)
+        state->variable = ebpfMonVariableFind(pid, "pasbase");
+    state->isSought = 1;
+    if (mem && readGroups(mem, state->variable, &base, &groups) == 0 && base != state->base) {
+        if (state->base)
+            tell(arg, "the rules of access security were read again (asInit): rights may be others");
+        takeGroups(state, mem, &groups);
+        state->base = base;
+    } else if (mem && state->base && base == state->base) {
+        for (size_t i = 0; i < state->groups; i++)
+            lookAtGroup(state, &state->group[i], mem, pid, tell, arg);
+    }
+    ebpfMonMemFree(mem);
+}
+
+void ebpfMonAccessStateClear(ebpfMonAccessState *state)
+{
+    free(state->group);
+    *state = (ebpfMonAccessState){ .base = 0 };
 }

@@ -252,6 +252,7 @@ static void freeIoc(ebpfMonFlowIoc *ioc)
 void ebpfMonFlowIocClear(ebpfMonFlowIoc *ioc)
 {
     freeIoc(ioc);
+    ebpfMonAccessStateClear(&ioc->access);
     *ioc = (ebpfMonFlowIoc){ .id = 0 };
 }
 

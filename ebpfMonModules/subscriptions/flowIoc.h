@@ -7,6 +7,7 @@
 #define EBPFMON_FLOWIOC_H
 
 #include "host/tcpSockets.h"
+#include "subscriptions/accessRules.h"
 #include "subscriptions/eventLists.h"
 #include "usage/clients.h"
 
@@ -96,7 +97,8 @@ typedef struct {
     int      hasMoved;      /* … and something moved */
     uint64_t stoppedAt;     /* its process is stopped since then, or before; 0: it is not */
     int      isChanged;     /* something came or went since the lists were read */
-    int      isSeen;        /* subscriptions.c's own */
+    int      isSeen;        /* subscriptions.c's own, as the next */
+    ebpfMonAccessState access;
 } ebpfMonFlowIoc;
 
 /* --- a look at the clients --- */

@@ -268,6 +268,15 @@ static void readPva(ebpfMonSubscriptions *d, uint64_t now)
         d->needsSockets |= ebpfMonFlowNeedsSockets(&d->pva.client[i].is) || d->pva.hasMoved;
 }
 
+static void tellRights(void *arg, const char *what)
+{
+    const ebpfMonFlowIoc *ioc = arg;
+    char text[EBPFMON_MODULE_EVENT];
+
+    snprintf(text, sizeof(text), "IOC %s: %s", ioc->name, what);
+    ebpfMonModuleAddEvent(text);
+}
+
 /* Reads everything. */
 static void readFlows(ebpfMonSubscriptions *d)
 {
@@ -281,6 +290,8 @@ static void readFlows(ebpfMonSubscriptions *d)
     d->told = 0;
     for (unsigned i = 0; i < d->iocs; i++) {
         isChanged |= ebpfMonFlowIocUpdate(&d->ioc[i], now);
+        if (d->ioc[i].isRead && !d->ioc[i].stoppedAt)
+            ebpfMonAccessStateLook(&d->ioc[i].access, d->ioc[i].pid, tellRights, &d->ioc[i]);
         d->hasMoved |= d->ioc[i].hasMoved;
         for (unsigned n = 0; n < d->ioc[i].clients; n++)
             d->needsSockets |= ebpfMonFlowNeedsSockets(&d->ioc[i].client[n]);

@@ -229,10 +229,10 @@ const char *ebpfMonWhyFindUnconnected(const char *name, const char *client, char
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
     int isNumber = client[0] && !client[strspn(client, "0123456789")];
-    char wanted[80];
+    char wanted[200];
     const char *pv;
 
-    snprintf(wanted, sizeof(wanted), isNumber ? "(%.70s)" : "%.70s", client); /* "camonitor (4711)" */
+    snprintf(wanted, sizeof(wanted), isNumber ? "(%.70s)" : "%s", client); /* "camonitor (4711)" */
     text[0] = 0;
     for (unsigned i = 0; !text[0] && (pv = getCell(published, "UNCONNECTED_PVS", i)) != NULL; i++)
         if (strcmp(pv, name) == 0 && strstr(getCell(published, "UNCONNECTED_CLIENTS", i), wanted))
@@ -343,7 +343,7 @@ static int findHungCallbacks(const ebpfMonWhyPlace *p, char *thread, size_t thre
 static int findLate(const ebpfMonWhyPlace *p, const recordState *s, double age, char *text, size_t size)
 {
     double period = strtod(s->scan, NULL);
-    char why[480], since[40] = "it has never processed", thread[48];
+    char why[480], since[40] = "it has never completed", thread[48];
 
     if (age >= 0)
         snprintf(since, sizeof(since), "it has not processed for %.1f s", age);
@@ -400,6 +400,7 @@ static int isSourceBad(const recordState *s)
 }
 
 static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *text, size_t size);
+static int findOutputFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t size);
 static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size);
 
 /* What keeps the record from its value: "text" is set. 0: nothing that is known. "depth": 0: it is the one that is
@@ -422,8 +423,10 @@ static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, in
              (!depth && findLag(l, p, s, text, size))) {
         return 1;
     } else if (!s->time.secPastEpoch && s->udf && (!depth || l->isInvalid)) {
-        snprintf(text, size, "it has never processed and has no value: UDF is 1, SCAN is %s%s", s->scan,
+        snprintf(text, size, "it has never completed a processing, so it has no value: UDF is 1, SCAN is %s%s", s->scan,
                  s->pact ? ", PACT is 1" : "");
+    } else if (s->stat == LINK_ALARM && s->sevr >= INVALID_ALARM && findOutputFault(l, p, text, size)) {
+        return 1;
     } else if (isSourceBad(s) && (s->stat != UDF_ALARM || !depth || l->isInvalid)) {
         snprintf(text, size, "its value is not valid: alarm INVALID, %s",
                  describeAlarm(p, s->stat, alarm, sizeof(alarm)));
@@ -465,6 +468,26 @@ static void splitPv(const char *pv, char *record, size_t size)
     snprintf(record, size, "%.*s", (int)ebpfMonPutGetRecordLength(pv), pv);
 }
 
+/* A link of pvAccess: it is not connected if the module queues has found that. 0; or -1: it is none. */
+static int readPvaInput(look *l, const ebpfMonWhyPlace *p, const ebpfMonField *f, const ebpfMonLink *link, input *in)
+{
+    char json[EBPFMON_PVA_LINK_TEXT], record[EBPFMON_NAME_SIZE], asker[200], why[300];
+    ebpfMonPvaLink pva;
+
+    if (!ebpfMonPvaLinkIsJson(link) || ebpfMonMemStr(p->mem, link->value, json, sizeof(json)) < 0 ||
+        ebpfMonPvaLinkParse(json, &pva))
+        return -1;
+    ebpfMonTextCopy(in->name, sizeof(in->name), pva.pv);
+    snprintf(asker, sizeof(asker), "IOC %s, link %s.%s", p->ioc, ebpfMonCatalogueName(p->cat, p->record), f->name);
+    if (ebpfMonWhyFindUnconnected(in->name, asker, why, sizeof(why))[0] ||
+        (snprintf(asker, sizeof(asker), "IOC %s, several links", p->ioc),
+         ebpfMonWhyFindUnconnected(in->name, asker, why, sizeof(why))[0]))
+        in->isConnected = 0;
+    splitPv(in->name, record, sizeof(record));
+    ebpfMonWhyPlaceFind(l->targets, record, &in->at);
+    return 0;
+}
+
 /* 0; or -1: the field has no link to a record. The caller clears in->at. */
 static int readInput(look *l, const ebpfMonWhyPlace *p, const ebpfMonField *f, input *in)
 {
@@ -475,8 +498,11 @@ static int readInput(look *l, const ebpfMonWhyPlace *p, const ebpfMonField *f, i
     long own;
 
     *in = (input){ .field = f->name, .isConnected = -1 };
-    if (!p->mem || ebpfMonLinkRead(p->mem, p->cat->base, at, &link) ||
-        (link.type != EBPFMON_LINK_DB && link.type != EBPFMON_LINK_CA) ||
+    if (!p->mem || ebpfMonLinkRead(p->mem, p->cat->base, at, &link))
+        return -1;
+    if (readPvaInput(l, p, f, &link, in) == 0)
+        return 0;
+    if ((link.type != EBPFMON_LINK_DB && link.type != EBPFMON_LINK_CA) ||
         ebpfMonMemStr(p->mem, link.pvname, in->name, sizeof(in->name)) < 0)
         return -1;
     ebpfMonTextClean(in->name, sizeof(in->name));
@@ -552,6 +578,29 @@ static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *te
         ebpfMonWhyPlaceClear(&in.at);
     }
     return isFound;
+}
+
+/* An output that is not connected. */
+static int findOutputFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t size)
+{
+    const ebpfMonRecType *type = &p->cat->rtype[p->cat->rec[p->record].rtype];
+    char why[300];
+    input out;
+
+    for (uint32_t i = 0; i < type->fieldCount; i++) {
+        const ebpfMonField *f = &p->cat->field[type->firstField + i];
+
+        if (f->type != ebpfMonDbfOutlink || readInput(l, p, f, &out))
+            continue;
+        ebpfMonWhyPlaceClear(&out.at);
+        if (out.isConnected)
+            continue;
+        ebpfMonWhyFindUnconnected(out.name, "", why, sizeof(why));
+        snprintf(text, size, "its output %s is %s, which is not connected%s%s", f->name, out.name, why[0] ? ": " : "",
+                 why);
+        return 1;
+    }
+    return 0;
 }
 
 /* --- a record that runs, and is not what it seems ---------------------------------------------------------------- */

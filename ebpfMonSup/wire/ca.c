@@ -546,12 +546,31 @@ static void emitTcpSearch(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpf
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 
+static void emitRefused(ebpfMonCaState *s, const ebpfMonMessage *m, ebpfMonCaChannel *ch, const char *name)
+{
+    ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireRefused, m);
+
+    e.name = name;
+    e.cid = ch->cid;
+    ebpfMonCircuitEmit(s->circuit, &e);
+    removeChannel(s, ch);
+}
+
+static void noteRefusedChannel(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
+{
+    ebpfMonCaChannel *ch = findCaByCid(s, h->cid);
+
+    if (!ch)
+        setChannel(s, &h->cid, NULL, ""); /* the request may come later (noteCreation) */
+    else if (!ch->hasSid && ch->name[0])
+        emitRefused(s, m, ch, ch->name);
+}
+
 static void noteCreation(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char name[EBPFMON_CA_NAME_MAX + 1];
-    const ebpfMonCaChannel *was = findCaByCid(s, h->cid);
+    ebpfMonCaChannel *was = findCaByCid(s, h->cid), *now;
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireChannel, m);
-    ebpfMonCaChannel *now;
     uint32_t sid;
 
     if (m->have < m->total)
@@ -560,11 +579,15 @@ static void noteCreation(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfM
         ebpfMonCircuitStats(s->circuit)->malformed++;
         return;
     }
+    /* We may see the two directions in another order than they were sent: then the reply came first. */
+    if (was && !was->hasSid && !was->name[0]) {
+        emitRefused(s, m, was, name);
+        return;
+    }
     if (!was || !was->hasSid || was->name[0]) {
         setChannel(s, &h->cid, NULL, name);
         return;
     }
-    /* We may see the two directions in another order than they were sent: here the reply came first. */
     sid = was->sid;
     e.dbrType = was->type;
     e.count = was->count;
@@ -747,8 +770,6 @@ static void emitFound(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 /* Emits the event of the message, if it has one, and notes what later messages need. */
 static void caResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
-    ebpfMonCaChannel *ch;
-
     switch (h->cmd) {
     case EBPFMON_CA_WRITE_NOTIFY:
         noteWritten(s, m, h);
@@ -765,9 +786,7 @@ static void caResponse(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMon
         noteCreated(s, m, h);
         break;
     case EBPFMON_CA_CREATE_CH_FAIL:
-        ch = findCaByCid(s, h->cid);
-        if (ch && !ch->hasSid)
-            removeChannel(s, ch);
+        noteRefusedChannel(s, m, h);
         break;
     case EBPFMON_CA_CLEAR_CHANNEL:
         noteGone(s, m, findCaBySid(s, h->cid), h->extra, h->cid);

@@ -246,6 +246,8 @@ static void notePvaCreated(pvaState *pva, pvaMsg *msg)
     }
     if (!ok) {
         if (channel) {
+            ebpfMonPvaEmit(pva, msg, &(ebpfMonWireEvent){ .kind = ebpfMonWireRefused, .cid = cid,
+                .name = channel->name, .status = status.severity, .message = status.text });
             freeChannel(pva, channel);
         }
         return;

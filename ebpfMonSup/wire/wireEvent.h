@@ -39,6 +39,7 @@ typedef enum {
     ebpfMonWireBeacon,      /* a server is alive: peer.saddr, peer.sport. The sender: peer.addr, peer.port */
     ebpfMonWireTlsFailed,   /* a connection of TLS has ended before its handshake was done (peer): message */
     ebpfMonWireUpdate,      /* PVA: an update of a monitor: ioid; hasOverrun */
+    ebpfMonWireRefused,     /* a server has refused a channel: name, cid; PVA: message */
     ebpfMonWireFlow         /* a client lets a monitor run or stops it, or has taken updates; or the monitor has ended:
                              * ioid, flow, taken. CA: the client ends a subscription */
 } ebpfMonWireKind;

@@ -9,6 +9,7 @@ import re
 import resource
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -156,7 +157,7 @@ def stuck(t):
 
 @fault("never processed, SCAN Passive, UDF")
 def never(t):
-    yield Question(t.pv("NEVER"), r"record: it has never processed and has no value: UDF is 1, SCAN is Passive", neighbour=t.pv("A"))
+    yield Question(t.pv("NEVER"), r"record: it has never completed a processing, so it has no value: UDF is 1, SCAN is Passive", neighbour=t.pv("A"))
 
 
 @fault("SCAN Passive, its source goes on")
@@ -745,6 +746,127 @@ if MODULES_IOC.exists():
 @fault("value written by hand, and read again from its input")
 def read_again(t):
     yield from written(t, "SCANNED", -1.0, rf"write: -1 .* overwritten.* its processing.*{t.pv('TICK')}", "hand")
+
+
+# --- of other kinds ------------------------------------------------------------------------------------------
+@fault("put refused: the input of a rule became INVALID, its value had been right")
+def rights(t):
+    permit = t.new(db.READY + db.record("ao", "PERMIT", VAL="1", PINI="YES"))
+    rules = t.tmp / "permit.acf"
+    rules.write_text(f'ASG(DEFAULT) {{ RULE(1, READ) RULE(1, WRITE) }}\n'
+                     f'ASG(PERMIT) {{ INPA("{permit.prefix}PERMIT") RULE(1, READ) RULE(1, WRITE) {{ CALC("A=1") }} }}\n')
+    ioc = t.new(db.READY + db.record("ao", "SET", ASG="PERMIT") + db.record("ao", "FREE"), acf=rules)
+    client = rawca.RawCa(ioc.port, "permitted", "test")
+    until(lambda: client.put(ioc.prefix + "SET", rawca.DOUBLE, [1.0], True) == 1, 30, "it may write")
+    permit.kill()
+    until(lambda: client.put(ioc.prefix + "SET", rawca.DOUBLE, [2.0], True) != 1, 30, "it may not write")
+    client.put(ioc.prefix + "FREE", rawca.DOUBLE, [2.0], True)
+    yield Question(ioc.prefix + "SET", rf"write: 2 .* was refused: .*ASG PERMIT.*INPA.*{permit.prefix}PERMIT.*not connected", "permitted@",
+                   (ioc.prefix + "FREE", "permitted@"), also="post: no client")
+    client.close()
+
+
+@fault("channel refused: a filter that the server does not have")
+def refused(t):
+    client = Process([paths.BASE_BIN / "caget", "-w", "1000", t.pv("TICK.VAL{nofilter:{}}")], loopback.client(t.ioc.port))
+    neighbour = camonitor(t.ioc, t.pv("TICK"))
+    yield Question(t.pv("TICK.VAL{nofilter:{}}"), r"post: the client .* is not connected: .*refuses the channel: .*filter", str(client.pid),
+                   (t.pv("TICK"), str(neighbour.pid)), also="post: no client")
+    client.kill()
+    neighbour.kill()
+
+
+@fault("pvAccess link to a PV that nobody has")
+def pva_link(t):
+    ioc = t.new(db.READY + TICK + f'record(ai, "$(P)FAR") {{ field(INP, {{pva: {{pv: "NO:SUCH:PVA", proc: "CP"}}}}) }}\n', kind="pvxs")
+    yield Question(ioc.prefix + "FAR", r"record: .*INP.*NO:SUCH:PVA.*not connected", neighbour=ioc.prefix + "TICK", also="record: it has never completed")
+
+
+@fault("IOC stopped by a debugger")
+def traced(t):
+    ioc = t.new(db.READY + TICK)
+    text = f"import ctypes, time; c = ctypes.CDLL(None); c.ptrace(0x4206, {ioc.pid}, 0, 0); c.ptrace(0x4207, {ioc.pid}, 0, 0); print('on', flush=True); time.sleep(1000)"
+    debugger = Process([sys.executable, "-c", text], os.environ.copy())  # PTRACE_SEIZE, PTRACE_INTERRUPT
+    debugger.wait_line("on")
+    yield Question(ioc.prefix + "TICK", rf"IOC: IOC {ioc.name} .* stands still", neighbour=t.pv("TICK"))
+    debugger.kill()
+
+
+FREEZERS = [(g, f, on, off) for g, f, on, off in ((Path("/sys/fs/cgroup/freezer"), "freezer.state", "FROZEN", "THAWED"), (Path("/sys/fs/cgroup/unified"), "cgroup.freeze", "1", "0"),
+                                                  (Path("/sys/fs/cgroup"), "cgroup.freeze", "1", "0")) if (g / "cgroup.procs").exists()]
+
+
+def frozen_container(t, group, file, on, off):
+    ioc = t.new(db.READY + TICK)
+    group = group / f"whyTrial{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / "cgroup.procs").write_text(str(ioc.pid))
+        (group / file).write_text(on)
+        yield Question(ioc.prefix + "TICK", rf"IOC: IOC {ioc.name} .* is frozen", neighbour=t.pv("TICK"))
+    finally:
+        (group / file).write_text(off)
+        ioc.kill()
+        until(lambda: not (group / "cgroup.procs").read_text(), 10, "it is empty")
+        group.rmdir()
+
+
+for place in FREEZERS:
+    fault(f"IOC frozen, as by docker pause ({place[1]})")(lambda t, place=place: frozen_container(t, *place))
+
+
+@fault("camonitor prints into a pipe that nobody reads")
+def full_pipe(t):
+    t.ioc.put("WAVE", [1.0] * 100000)
+    reader, writer = os.pipe()
+    client = subprocess.Popen([paths.BASE_BIN / "camonitor", t.pv("WAVE")], env=loopback.client(t.ioc.port), stdout=writer)
+    neighbour = camonitor(t.ioc, t.pv("TICK"))
+    yield Question(t.pv("WAVE"), rf"(queue: the client has asked for a pause|client: the client does not read since .*pid {client.pid})", str(client.pid),
+                   (t.pv("TICK"), str(neighbour.pid)), also="post: no client")
+    client.kill()
+    client.wait()
+    neighbour.kill()
+    os.close(reader)
+    os.close(writer)
+
+
+@fault("put overwritten by a CA link of another IOC")
+def far_link(t):
+    ioc = t.new(db.READY + TICK + db.record("calcout", "FARWRITER", CALC="VAL+1", OUT=f"{t.pv('TARGET')} CA", SCAN="1 second"))
+    t.ioc.put("WRITER.SCAN", "Passive")
+    yield from written(t, "TARGET", -19.0, rf"write: -19 .* overwritten: .*{ioc.prefix}FARWRITER", "farlinked")
+
+
+@fault("OUT leads to a PV that nobody has")
+def out_link(t):
+    ioc = t.new(db.READY + TICK + db.record("ao", "DRIVES", OUT="NO:SUCH:OUT CA") + db.record("ao", "FREE", PINI="YES"))
+    ioc.put("DRIVES", 3)
+    yield Question(ioc.prefix + "DRIVES", r"record: .*OUT.*NO:SUCH:OUT.*not connected", neighbour=ioc.prefix + "FREE")
+
+
+@fault("input of a calc is gone: its value is the old one")
+def old_input(t):
+    other = t.new(db.READY + db.counter("SOURCE", SCAN=".1 second"))
+    ioc = t.new(db.READY + TICK + db.record("calc", "SUM", CALC="A+B", INPA=f"{other.prefix}SOURCE CA", INPB="$(P)TICK", SCAN=".1 second"))
+    until(lambda: ioc.get("SUM") > 0 and ioc.get("SUM.A") > 0, 30, "the link is connected")
+    other.kill()
+    yield Question(ioc.prefix + "SUM", rf"record: .*INPA.*{other.prefix}SOURCE.*(not connected|is gone)", neighbour=ioc.prefix + "TICK")
+
+
+@fault("put refused: a field that nobody may write")
+def no_modify(t):
+    client = rawca.RawCa(t.ioc.port, "modifier", "test")
+    client.put(t.pv("TICK.PACT"), rawca.SHORT, [1], True)
+    client.put(t.pv("B.DESC"), rawca.STRING, ["x"], True)
+    yield Question(t.pv("TICK.PACT"), r"write: 1 .* (was refused|failed): .*(not be|may|write|modif)", "modifier@", (t.pv("B.DESC"), "modifier@"), also="post: no client")
+    client.close()
+
+
+@fault("an average that is not complete: compress, N 1000")
+def compress(t):
+    ioc = t.new(db.READY + TICK + db.record("compress", "MEAN", INP="$(P)TICK", ALG="Average", NSAM=10, N=100000, SCAN=".1 second"))
+    until(lambda: ioc.get("TICK") > 5, 10, "it processes")
+    yield Question(ioc.prefix + "MEAN", r"record: it has never completed a processing, so it has no value", neighbour=ioc.prefix + "TICK")
 
 
 # --- the runner --------------------------------------------------------------------------------------------

@@ -336,7 +336,7 @@ def test_changes_that_are_not_posted(ioc, monitor):
 
 def test_records_that_do_not_process(ioc, monitor):
     assert why(monitor, ioc.prefix + "DISABLED")[0] == "record: it is disabled: DISA is 1, as DISV"
-    assert why(monitor, ioc.prefix + "NEVER")[0].startswith("record: it has never processed and has no value: UDF is 1, SCAN is Passive")
+    assert why(monitor, ioc.prefix + "NEVER")[0].startswith("record: it has never completed a processing, so it has no value: UDF is 1, SCAN is Passive")
     assert why(monitor, ioc.prefix + "BROKEN")[0].startswith("record: its input INP is NO:SUCH:PV, which is not connected")
     line, steps = why(monitor, ioc.prefix + "TICK")
     assert line.startswith("nothing stops") and steps["record"][0] == "fine" and "no CA client" in steps["post"][1]
@@ -444,6 +444,35 @@ def test_a_write_that_waits(ioc, monitor):
     assert verdict == "held up" and "put-callback" not in why(monitor, ioc.prefix + "A")[1]["write"][1]
     caput.wait(60)
     assert "put-callback" not in why(monitor, ioc.prefix + "DELAYED")[1]["write"][1]
+
+
+def test_rights_that_change_by_themselves(new_ioc, monitor, tmp_path):
+    """The input of a rule goes with its IOC, though its value was right; it comes back; then the rules are read again. The group
+    without inputs, and the IOC of the other tests, have no such line."""
+    permit = new_ioc(db.READY + db.record("ao", "PERMIT", VAL="1", PINI="YES")).start()
+    (tmp_path / "rules.acf").write_text(f'ASG(DEFAULT) {{ RULE(1, READ) RULE(1, WRITE) }}\nASG(PERMIT) {{ INPA("{permit.prefix}PERMIT") '
+                                        'RULE(1, READ) RULE(1, WRITE) { CALC("A=1") } }\n')
+    ioc = new_ioc(db.READY + db.record("ao", "SET", ASG="PERMIT"), acf=tmp_path / "rules.acf").start()
+    monitor.wait_ioc(ioc)
+    client = Subscriber(ioc, ioc.prefix + "SET", "permitted")
+    until(lambda: client.put(ioc.prefix + "SET", rawca.DOUBLE, [1.0], True) == 1, 30, "it may write")
+    until(lambda: (ioc.prefix + "SET", "permitted@test") in rows(monitor), 30, "its client is seen")
+
+    def told():
+        return [line for line in monitor.lines("IOC_EVENTS").splitlines() if f"IOC {ioc.name}: " in line and re.search("ASG|asInit", line)]
+
+    assert not told()
+    permit.kill()
+    lost = (f"IOC {ioc.name}: rights have changed by themselves: ASG PERMIT: RULE(1,WRITE) wants A=1, which is not known: INPA ({permit.prefix}PERMIT) "
+            "is not connected or INVALID")
+    until(lambda: len(told()) == 1 and told()[0].endswith(lost), 30, lambda: str(told()))
+    assert client.put(ioc.prefix + "SET", rawca.DOUBLE, [2.0], True) != 1
+    permit.start()
+    until(lambda: len(told()) == 2 and told()[0].endswith(f"IOC {ioc.name}: ASG PERMIT: its rules allow to write again"), 60, lambda: str(told()))
+    assert client.put(ioc.prefix + "SET", rawca.DOUBLE, [3.0], True) == 1
+    ioc.command("asInit")
+    until(lambda: len(told()) == 3 and told()[0].endswith("were read again (asInit): rights may be others"), 30, lambda: str(told()))
+    client.close()
 
 
 def feedback(monitor, pv):

@@ -162,7 +162,7 @@ def test_answers_that_lead_to_no_connection(new_ioc, monitor, kind):
             monitor.wait_ioc(ioc)
             wait_row(monitor, "UNC:4:ALIVE", rf"IOC {ioc.name}, link {ioc.prefix}A.INP",
                      {"refuses": rf"answered by 127.0.0.2:{port}, whose TCP port refuses: nobody listens there",
-                      "is full": rf"answered by 127.0.0.2:{port}, whose TCP port does not answer",
+                      "is full": rf"answered by 127.0.0.2:{port}, whose TCP port does not answer: .* \(pid {os.getpid()}\) does not accept: 1 connections wait, and no more may",
                       "two servers": rf"answered by two servers, 127.0.0.2:({port} and 127.0.0.2:{second}|{second} and 127.0.0.2:{port})"}[kind])
         finally:
             ended.set()
@@ -188,3 +188,48 @@ def test_two_servers_of_one_udp_port(new_ioc, monitor):
                  rf"\(pid ({pids})\) share: only one of them gets it")
     finally:
         second.port = second_port
+
+
+def test_refused_channel(new_ioc, monitor):
+    """A filter that the server does not understand: it answers the search, and refuses the channel. The neighbour of the same
+    record, without a filter, is connected."""
+    server = new_ioc(db.READY + db.record("ao", "GOOD"), prefix="UNC:6:").start()
+    monitor.wait_ioc(server)
+    bad = "UNC:6:GOOD.VAL{nofilter:{}}"
+    ioc = new_ioc(db.READY + db.record("ai", "A", INP=f"{bad} CA") + db.record("ai", "OK", INP="UNC:6:GOOD CA")).start()
+    monitor.wait_ioc(ioc)
+    refused = rf"IOC {server.name}, 127.0.0.1:\d+ refuses the channel: it has no such record or field, or does not understand the filter"
+    wait_row(monitor, bad, rf"IOC {ioc.name}, link {ioc.prefix}A.INP", refused)
+    assert dbcar(ioc) == (2, 1) and not any(line.startswith("UNC:6:GOOD ") for line in table(monitor))
+    client = rawca.RawCa(server.port)
+    client.send(rawca.message(rawca.CREATE, b"UNC:6:GONE\0", cid=1, extra=rawca.MINOR))
+    assert client.until(26)[-1].cid == 1  # CA_PROTO_CREATE_CH_FAIL
+    wait_row(monitor, "UNC:6:GONE", rf"\S+ .*\({os.getpid()}\)", refused)
+    ioc.put("A.INP", "UNC:6:GOOD CA")
+    wait_gone(monitor, bad)
+    assert any(line.startswith("UNC:6:GONE") for line in table(monitor)), "the other one is still refused"
+    client.send(rawca.message(rawca.CREATE, b"UNC:6:GONE\0", cid=2, extra=rawca.MINOR))
+    client.close()
+
+
+@pytest.mark.parametrize("kind", ["softIocPVA", "pvxs"])
+def test_links_of_pvaccess(new_ioc, monitor, kind):
+    """Of a name that nobody has, with a name server that refuses; and of one that an IOC has as soon as it starts."""
+    def link(name, pv):
+        return f'record(ai, "$(P){name}") {{ field(INP, {{pva: {{pv: "{pv}", proc: "CP"}}}}) }}\n'
+
+    server = new_ioc(db.READY + db.record("ao", "LATE"), prefix=f"UNC:7{kind}:", kind=kind)
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port = s.getsockname()[1]  # bound, and nobody listens
+        more = {"EPICS_PVA_NAME_SERVERS": f"127.0.0.1:{port}"} if kind == "pvxs" else {}  # the library of Base 7.0.8 has it, too
+        ioc = new_ioc(db.READY + link("A", "UNC:7:GONE") + link("B", server.prefix + "LATE"), kind=kind,
+                      environ={"EPICS_PVA_ADDR_LIST": f"127.0.0.1:{server.port + 2000}", **more}).start()
+        monitor.wait_ioc(ioc)
+        reason = rf"name server 127.0.0.1:{port} refuses: nobody listens there" if more else "no answer was seen"
+        wait_row(monitor, "UNC:7:GONE", rf"IOC {ioc.name}, link {ioc.prefix}A.INP", reason)
+        wait_row(monitor, server.prefix + "LATE", rf"IOC {ioc.name}, link {ioc.prefix}B.INP", reason)
+        server.start()
+        wait_gone(monitor, server.prefix + "LATE")
+        ioc.discard()
+    wait_gone(monitor, "UNC:7:GONE")

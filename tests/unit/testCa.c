@@ -286,6 +286,13 @@ static void testChannels(void)
     tell(1, 26, NULL, 0, 0, 0, 3, 0);
     testOk(ebpfMonWireStat(wire)->channels == 0 && seen.count[ebpfMonWireChannelGone] == 2,
            "a channel that could not be created");
+    testOk(seen.count[ebpfMonWireRefused] == 1 && strcmp(lastName, "NONE") == 0
+        && seen.last[ebpfMonWireRefused].cid == 3,
+           "... the server has refused it");
+    tell(1, 26, NULL, 0, 0, 0, 3, 0);
+    tell(0, 18, "SOON", 5, 0, 0, 3, 13);
+    testOk(seen.count[ebpfMonWireRefused] == 2 && strcmp(lastName, "SOON") == 0 && ebpfMonWireStat(wire)->channels == 0,
+           "... also if the reply is seen before the request");
     memset(name, 'x', sizeof name);
     name[1000] = 0;
     channel(name, 4, 74);
