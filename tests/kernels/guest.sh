@@ -73,8 +73,12 @@ finish() {
     cmd "ebpfMonReport 2"
     # To set the clock forward hides no processing. Back by a part of a second, once, it can hide one of a record that
     # processes just then.
-    isMarked() { cmd "ebpfMonRecords \"*\" $1"; usleep 300000; tail -n 5 /tmp/monitor.log | grep -q "^$1 .*atleast" && echo "marked $1"; }
-    say "clock forward"; date -s "@$(($(date +%s) + 5))" >/dev/null; put K:TEXT a; sleep 4; isMarked K:TEXT; isMarked K:READY
+    isMarked() {
+        cmd "ebpfMonRecords \"*\" $1"; usleep 300000
+        tail -n 5 /tmp/monitor.log | grep -q "^$1 .*atleast" && echo "marked $1"
+    }
+    say "clock forward"; date -s "@$(($(date +%s) + 5))" >/dev/null
+    put K:TEXT a; sleep 4; isMarked K:TEXT; isMarked K:READY
     put K:TEXT b; s=$(date +%s); while [ "$(date +%s)" = "$s" ]; do usleep 1000; done
     date -s "@$((s + 1))" >/dev/null; put K:TEXT c
     say "clock back a little"; until_ 20 isMarked K:TEXT; isMarked K:READY

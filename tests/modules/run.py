@@ -264,6 +264,7 @@ def try_budget(monitor, cache, tmp):
 
 
 def judge_budget(monitor, watched):
+    monitor.set_filter(LEVEL="chains")
     monitor.wait_ioc(watched.ioc)
     monitor.set_filter(LEVEL="chains", TIMED=5, BUDGET=1)
     until(lambda: row(monitor, watched.ioc)[0] == "turns", 120, lambda: f"passes: {row(monitor, watched.ioc)}")
