@@ -388,7 +388,7 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
     ebpfMonMemRead(mem, rec->addr + cat->common.tse, &tse, sizeof(tse));
     ebpfMonMemRead(mem, rec->addr + cat->common.tsel + cat->base->link.type, &tselType, sizeof(tselType));
     if (tse != 0 || tselType != EBPFMON_LINK_CONSTANT)
-        read->flags |= EBPFMON_REC_TSE;
+        read->flags |= EBPFMON_REC_TSE | EBPFMON_REC_TIMED;
 }
 
 /* The IOC may be changing a link: so it is read once more a moment later. */

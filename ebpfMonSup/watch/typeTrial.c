@@ -290,14 +290,14 @@ static uint8_t findBehind(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint3
     return trial->behind ? trial->behind[index] : EBPFMON_STAMPS_UNLOCKED;
 }
 
-/* Nonzero: this record says nothing about its class. With TSE its time stamp may come from elsewhere; of an unknown
- * type each record has this flag. One that a chain can process twice, or that is processed without its lock set by a
- * record of another type, is counted by the trap, whatever its type is. */
+/* Nonzero: this record says nothing about its class, because the trap counts it whatever that is: its time stamp comes
+ * from elsewhere, or is one that Base does not set each time; a chain can process it twice; or a record of another type
+ * makes it process without its lock set. */
 static int isNoWitness(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index)
 {
     const ebpfMonRecord *rec = &t->cat->rec[index];
 
-    return t->how[index] & EBPFMON_TWICE ||
+    return t->how[index] & EBPFMON_TWICE || rec->flags & EBPFMON_REC_TIMED ||
            (rec->flags & EBPFMON_REC_TSE && t->cat->rtype[rec->rtype].stamps == EBPFMON_STAMPS_BASE) ||
            findBehind(trial, t, index) == EBPFMON_STAMPS_UNLOCKED;
 }

@@ -117,6 +117,11 @@ static void testVerdicts(void)
     process(fair1, 40, 0);
     testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_SEEN,
            "a record that a chain processes twice says nothing about its type");
+    begin(1);
+    rec[fair0].flags = EBPFMON_REC_TIMED;
+    process(fair0, 9, 9);
+    testOk(look(1) == ebpfMonTrialNothing, "a record with TSE says nothing about its type");
+    rec[fair0].flags = 0;
 }
 
 static void testBeginsLate(void)
