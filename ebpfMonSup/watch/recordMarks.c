@@ -121,11 +121,13 @@ uint32_t ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t
             queue[count++] = i;
     count = ebpfMonRecordLinksFollow(cat, reached, 1, queue, count);
     ebpfMonTargetsLock(r->targets);
-    for (uint32_t at = 0; at < count; at++)
-        if ((t->how[queue[at]] & how) != EBPFMON_BY_TRAP) {
-            marked += !ebpfMonTargetIsAtLeast(t, queue[at]);
-            t->how[queue[at]] |= EBPFMON_MISSED;
-        }
+    for (uint32_t at = 0; at < count; at++) {
+        ebpfMonTypeTrialExcuse(t->follower.trial, t, queue[at]);
+        if ((t->how[queue[at]] & how) == EBPFMON_BY_TRAP)
+            continue;
+        marked += !ebpfMonTargetIsAtLeast(t, queue[at]);
+        t->how[queue[at]] |= EBPFMON_MISSED;
+    }
     ebpfMonTargetsUnlock(r->targets);
     free(queue);
     return marked;

@@ -22,6 +22,7 @@ typedef struct {
     uint64_t trapped, count;  /* at the last look */
     uint32_t strangeFirst;    /* ebpfMonRecState.strange when the comparison began */
     uint64_t moves;           /* of all its counters, at the last look for sleep */
+    int      isExact;         /* the comparison began while both counters stood still */
 } triedRecord;
 
 /* A type or a device support. */
@@ -36,7 +37,6 @@ struct ebpfMonTypeTrial {
     ebpfMonAudits *audits; /* the caller's */
     uint32_t count;
     int      hasBegun;
-    int      isExact;   /* it began while both counters stood still */
     int      isCheck;   /* the trap was attached for this comparison */
     uint64_t since;     /* of a check; monotonic ns */
     uint64_t next;      /* check */
@@ -188,7 +188,7 @@ void ebpfMonTypeTrialFree(ebpfMonTypeTrial *trial)
     free(trial);
 }
 
-static void beginRecord(triedRecord *r, const ebpfMonTarget *t)
+static void beginRecord(triedRecord *r, const ebpfMonTarget *t, int standStill)
 {
     const volatile struct ebpfMonRecState *st = &t->recState[r->index];
 
@@ -196,16 +196,15 @@ static void beginRecord(triedRecord *r, const ebpfMonTarget *t)
     r->count = st->count;
     r->ahead = (int64_t)(r->trapped - r->count);
     r->strangeFirst = st->strange;
+    r->isExact = standStill;
 }
 
 void ebpfMonTypeTrialBegin(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, int standStill)
 {
     for (uint32_t i = 0; trial && i < trial->count; i++)
-        beginRecord(&trial->record[i], t);
-    if (trial) {
+        beginRecord(&trial->record[i], t, standStill);
+    if (trial)
         trial->hasBegun = 1;
-        trial->isExact = standStill;
-    }
 }
 
 int ebpfMonTypeTrialWantsTrap(const ebpfMonTypeTrial *trial)
@@ -221,7 +220,7 @@ static int byIndex(const void *a, const void *b)
 }
 
 /* They are in the order of their indexes. */
-static const triedRecord *findRecord(const ebpfMonTypeTrial *trial, uint32_t index)
+static triedRecord *findRecord(const ebpfMonTypeTrial *trial, uint32_t index)
 {
     const triedRecord key = { .index = index };
 
@@ -241,6 +240,14 @@ int ebpfMonTypeTrialAgrees(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t
     return r && trial->hasBegun && (int64_t)(st->trapped - st->count) == r->ahead;
 }
 
+void ebpfMonTypeTrialExcuse(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index)
+{
+    triedRecord *r = trial ? findRecord(trial, index) : NULL;
+
+    if (r)
+        beginRecord(r, t, 0);
+}
+
 int64_t ebpfMonTypeTrialGetAhead(const ebpfMonTypeTrial *trial, uint32_t index)
 {
     const triedRecord *r = findRecord(trial, index);
@@ -249,7 +256,7 @@ int64_t ebpfMonTypeTrialGetAhead(const ebpfMonTypeTrial *trial, uint32_t index)
 }
 
 /* Nonzero: the two counters differ by more than a chain that is under way, or was when the comparison began. */
-static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonTarget *t)
+static int isWrong(triedRecord *r, const ebpfMonTarget *t)
 {
     const volatile struct ebpfMonRecState *st = &t->recState[r->index];
     uint64_t trapped = st->trapped, count = st->count;
@@ -258,8 +265,7 @@ static int isWrong(const ebpfMonTypeTrial *trial, triedRecord *r, const ebpfMonT
 
     r->trapped = trapped;
     r->count = count;
-    return llabs(differ) > (trial->isExact ? 0 : 1) + !isIdle ||
-           st->strange - r->strangeFirst > (trial->isExact ? 0u : 1u);
+    return llabs(differ) > !r->isExact + !isIdle || st->strange - r->strangeFirst > (unsigned)!r->isExact;
 }
 
 /* Notes and tells that the time stamps of this type, or of this device support, do not show each processing. */
@@ -336,15 +342,18 @@ static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
     for (uint32_t i = 0; i < trial->count; i++) {
         triedRecord *r = &trial->record[i];
         uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, r->index);
-        int wrong = isWrong(trial, r, t);
+        int wrong = isWrong(r, t);
 
         if (isSwept && t->how[r->index] & EBPFMON_MAY_SLEEP) {
-            beginRecord(r, t);
-            trial->isExact = 0;
+            beginRecord(r, t, 0);
             continue;
         }
-        if (!wrong || !isJudged(stamps) || stamps == EBPFMON_STAMPS_NOT || isNoWitness(trial, t, r->index))
+        if (!wrong || !isJudged(stamps) || stamps == EBPFMON_STAMPS_NOT)
             continue;
+        if (isNoWitness(trial, t, r->index)) { /* it may be one later */
+            beginRecord(r, t, 0);
+            continue;
+        }
         setWrong(trial, t, r->index, EBPFMON_STAMPS_NOT);
         any = 1;
     }
@@ -356,13 +365,13 @@ typedef struct {
     uint64_t seen, differ;
 } triedClass;
 
-static void addToClass(const ebpfMonTypeTrial *trial, const ebpfMonTarget *t, const triedRecord *r, triedClass *c)
+static void addToClass(const ebpfMonTarget *t, const triedRecord *r, triedClass *c)
 {
     const volatile struct ebpfMonRecState *st = &t->recState[r->index];
 
     c->seen += r->trapped - r->trappedFirst;
     c->differ += st->unlocked; /* … as long as it is not known why */
-    if (trial->isExact)
+    if (r->isExact)
         c->differ += (int64_t)(r->trapped - r->count) != r->ahead || st->strange != r->strangeFirst;
 }
 
@@ -382,7 +391,7 @@ static int findGoodTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
         if (*stamps != EBPFMON_STAMPS_UNKNOWN || isNoWitness(trial, t, r->index))
             continue;
         c->stamps = stamps;
-        addToClass(trial, t, r, c);
+        addToClass(t, r, c);
     }
     for (uint32_t k = 0; all && k < trial->classes; k++)
         if (all[k].stamps && all[k].seen >= EBPFMON_TRIAL_ENOUGH && !all[k].differ) {

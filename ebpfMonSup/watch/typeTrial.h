@@ -63,6 +63,9 @@ typedef enum {
 /* Compares; once a second. "now": monotonic ns. */
 ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *t, int trapOn, uint64_t now);
 
+/* Processings of this record may not have been counted, because links have changed: its comparison begins anew. */
+void ebpfMonTypeTrialExcuse(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index);
+
 /* Nonzero: the record is one of those that are tried. */
 int ebpfMonTypeTrialHas(const ebpfMonTypeTrial *trial, uint32_t index);
 

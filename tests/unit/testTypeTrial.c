@@ -122,6 +122,12 @@ static void testVerdicts(void)
     process(fair0, 9, 9);
     testOk(look(1) == ebpfMonTrialNothing, "a record with TSE says nothing about its type");
     rec[fair0].flags = 0;
+    testOk(look(1) == ebpfMonTrialNothing, "… also of that time, when TSE is 0 again");
+    process(fair0, 9, 9);
+    ebpfMonTypeTrialExcuse(trial, &target, fair0);
+    testOk(look(1) == ebpfMonTrialNothing, "nor one that a new link made process unseen");
+    process(fair0, 9, 9);
+    testOk(look(1) == ebpfMonTrialLinks && type[1].stamps == EBPFMON_STAMPS_NOT, "… but from then on it does");
 }
 
 static void testBeginsLate(void)
