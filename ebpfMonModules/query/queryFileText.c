@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <dirent.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/text.h"
+#include "host/procInfo.h"
 #include "host/syscallName.h"
 #include "query/queryFileText.h"
 
@@ -35,20 +35,13 @@ void ebpfMonQueryFindFileCalls(uint64_t bits[EBPFMON_QUERY_SYSCALLS / 64])
 
 /* Reads the inode of a descriptor from its fdinfo. stat() of the file could wait for a file server. 0: not known;
  * fdinfo has the inode since Linux 5.14. */
-static uint64_t readInode(uint32_t tgid, const char *descriptor)
+static uint64_t readInode(uint32_t tgid, int descriptor)
 {
-    char path[64], line[128];
-    uint64_t inode = 0;
-    FILE *in;
+    char name[32], text[512];
 
-    snprintf(path, sizeof(path), "/proc/%u/fdinfo/%.20s", (unsigned)tgid, descriptor);
-    in = fopen(path, "re");
-    for (int i = 0; in && i < 8 && !inode && fgets(line, sizeof(line), in); i++)
-        if (sscanf(line, "ino: %" SCNu64, &inode) != 1)
-            inode = 0;
-    if (in)
-        fclose(in);
-    return inode;
+    snprintf(name, sizeof(name), "fdinfo/%d", descriptor);
+    ebpfMonProcReadText((pid_t)tgid, name, text, sizeof(text));
+    return ebpfMonProcFindNumber(text, "\nino:", 0);
 }
 
 /* Nonzero: a path, or a text such as "pipe:[1]", ends with this name. The kernel part may have cut the name. */
@@ -63,25 +56,16 @@ static int endsWith(const char *path, const char *name)
  * more. */
 static int findPath(const struct ebpfMonQueryFile *file, char *path, size_t size)
 {
-    char folder[32], link[64];
-    struct dirent *entry;
-    int found = 0;
-    DIR *dir;
+    char name[16];
+    int found = 0, *files, count = ebpfMonProcListNumbers((pid_t)file->tgid, "fd", DESCRIPTORS_MAX, &files);
 
-    snprintf(folder, sizeof(folder), "/proc/%u/fd", (unsigned)file->tgid);
-    dir = opendir(folder);
-    for (unsigned i = 0; dir && !found && i < DESCRIPTORS_MAX && (entry = readdir(dir)); i++) {
-        ssize_t n;
-
-        snprintf(link, sizeof(link), "%s/%.20s", folder, entry->d_name);
-        n = readlink(link, path, size - 1);
-        if (n <= 0)
+    for (int i = 0; !found && i < count; i++) {
+        snprintf(name, sizeof(name), "fd/%d", files[i]);
+        if (ebpfMonProcReadLink((pid_t)file->tgid, name, path, size) <= 0)
             continue;
-        path[n] = 0;
-        found = endsWith(path, file->file.name) && readInode(file->tgid, entry->d_name) == file->file.inode;
+        found = endsWith(path, file->file.name) && readInode(file->tgid, files[i]) == file->file.inode;
     }
-    if (dir)
-        closedir(dir);
+    free(files);
     return found ? 0 : -1;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,11 +40,11 @@ static int findPeer(void *arg, const ebpfMonTcpRow *row)
 /* --- who else has a file open ----------------------------------------------------------------------------------- */
 
 /* A number of /proc/PID/fdinfo/FD; "name" with its colon. -1: it is not there. */
-static long readInfo(pid_t pid, const char *file, const char *name, int base)
+static long readInfo(pid_t pid, int file, const char *name, int base)
 {
-    char path[64], buf[512], *at;
+    char path[32], buf[512], *at;
 
-    snprintf(path, sizeof(path), "fdinfo/%.20s", file);
+    snprintf(path, sizeof(path), "fdinfo/%d", file);
     at = ebpfMonProcReadText(pid, path, buf, sizeof(buf)) > 0 ? strstr(buf, name) : NULL;
     return at ? strtol(at + strlen(name), NULL, base) : -1;
 }
@@ -57,34 +56,25 @@ static int findHolders(pid_t self, const char *link, int access, long fuse, char
 {
     pid_t *pids = NULL;
     int count = ebpfMonProcList(&pids), holders = 0, looks = 0;
-    char path[300], found[64], comm[32];
+    char name[16], found[64], comm[32];
 
     for (int i = 0; i < count; i++) {
-        struct dirent *entry;
-        int isFound = 0;
-        DIR *dir;
+        int isFound = 0, *files, fileCount = ebpfMonProcListNumbers(pids[i], "fd", LOOKS_MAX, &files);
 
-        snprintf(path, sizeof(path), "/proc/%d/fd", (int)pids[i]);
-        dir = opendir(path);
-        while (dir && !isFound && looks++ < LOOKS_MAX && (entry = readdir(dir)) != NULL) {
-            ssize_t n;
-
-            snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pids[i], entry->d_name);
-            n = readlink(path, found, sizeof(found) - 1);
-            found[n > 0 ? n : 0] = 0;
+        for (int k = 0; k < fileCount && !isFound && looks++ < LOOKS_MAX; k++) {
+            snprintf(name, sizeof(name), "fd/%d", files[k]);
+            ebpfMonProcReadLink(pids[i], name, found, sizeof(found));
             isFound = strcmp(found, link) == 0 &&
-                      (access < 0 || (readInfo(pids[i], entry->d_name, "flags:", 8) & O_ACCMODE) != access) &&
-                      (fuse < 0 || readInfo(pids[i], entry->d_name, "fuse_connection:", 10) == fuse);
+                      (access < 0 || (readInfo(pids[i], files[k], "flags:", 8) & O_ACCMODE) != access) &&
+                      (fuse < 0 || readInfo(pids[i], files[k], "fuse_connection:", 10) == fuse);
         }
-        if (dir)
-            closedir(dir);
+        free(files);
         if (!isFound)
             continue;
         holders++;
         if (strlen(text) > size / 2)
             continue;
-        if (ebpfMonProcReadText(pids[i], "comm", comm, sizeof(comm)) <= 0)
-            comm[0] = 0;
+        ebpfMonProcReadText(pids[i], "comm", comm, sizeof(comm));
         comm[strcspn(comm, "\n")] = 0;
         ebpfMonTextClean(comm, sizeof(comm));
         ebpfMonTextAdd(text, size, "%s%.20s (pid %d)%s", text[0] ? ", " : "", comm, (int)pids[i],
@@ -153,13 +143,11 @@ static void addServer(pid_t pid, char *text, size_t size)
 /* The file with this number. "isWrite": the thread waits to write. */
 static void nameNumber(pid_t pid, unsigned file, int isWrite, char *text, size_t size)
 {
-    char path[64], link[200], peers[120] = "";
+    char name[16], link[200], peers[120] = "";
     socketPeer peer = { .inode = 0 };
-    ssize_t n;
 
-    snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, file);
-    n = readlink(path, link, sizeof(link) - 1);
-    link[n > 0 ? n : 0] = 0;
+    snprintf(name, sizeof(name), "fd/%u", file);
+    ebpfMonProcReadLink(pid, name, link, sizeof(link));
     ebpfMonTextClean(link, sizeof(link));
     if (sscanf(link, "socket:[%lu]", &peer.inode) == 1 && ebpfMonTcpRows(pid, ALL_STATES, findPeer, &peer))
         snprintf(text, size, "%s", peer.text);

@@ -6,8 +6,8 @@
  * the owner behind it (struct __pthread_mutex_s).
  */
 #include <ctype.h>
-#include <dirent.h>
 #include <linux/futex.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "code/stack.h"
 #include "common/array.h"
 #include "common/text.h"
-#include "host/procRead.h"
+#include "host/procInfo.h"
 #include "host/syscallName.h"
 #include "ioc/baseLayout.h"
 #include "waits/waitFiles.h"
@@ -34,20 +34,12 @@
 
 /* --- threads ---------------------------------------------------------------------------------------------------- */
 
-static const char *readTask(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
-{
-    char path[64];
-
-    snprintf(path, sizeof(path), "task/%d/%s", (int)tid, name);
-    return ebpfMonProcReadText(pid, path, buf, size) > 0 ? buf : NULL;
-}
-
 /* Name and state. 0, or -1. */
 static int readStat(pid_t pid, ebpfMonWaitThread *t)
 {
     char buf[1024], *begin, *end;
 
-    if (!readTask(pid, t->tid, "stat", buf, sizeof(buf)) || !(begin = strchr(buf, '(')) ||
+    if (ebpfMonProcReadTask(pid, t->tid, "stat", buf, sizeof(buf)) <= 0 || !(begin = strchr(buf, '(')) ||
         !(end = strrchr(buf, ')')) || end[1] != ' ')
         return -1;
     t->state = end[2];
@@ -62,7 +54,7 @@ static void readCall(pid_t pid, ebpfMonWaitThread *t)
     char buf[256], *p;
 
     t->call = -1;
-    if (!readTask(pid, t->tid, "syscall", buf, sizeof(buf)) || !isdigit((unsigned char)buf[0]))
+    if (ebpfMonProcReadTask(pid, t->tid, "syscall", buf, sizeof(buf)) <= 0 || !isdigit((unsigned char)buf[0]))
         return;
     t->call = strtol(buf, &p, 10);
     for (int i = 0; i < 6; i++)
@@ -75,7 +67,7 @@ static void readStatus(pid_t pid, ebpfMonWaitThread *t)
     char buf[4096], *p;
 
     t->inner = t->tid;
-    if (!readTask(pid, t->tid, "status", buf, sizeof(buf)))
+    if (ebpfMonProcReadTask(pid, t->tid, "status", buf, sizeof(buf)) <= 0)
         return;
     if ((p = strstr(buf, "\nNSpid:")) != NULL) {
         char *end;
@@ -88,10 +80,8 @@ static void readStatus(pid_t pid, ebpfMonWaitThread *t)
                 break;
         }
     }
-    if ((p = strstr(buf, "\nvoluntary_ctxt_switches:")) != NULL)
-        t->switches = strtoull(p + strlen("\nvoluntary_ctxt_switches:"), NULL, 10);
-    if ((p = strstr(buf, "\nnonvoluntary_ctxt_switches:")) != NULL)
-        t->switches += strtoull(p + strlen("\nnonvoluntary_ctxt_switches:"), NULL, 10);
+    t->switches = ebpfMonProcFindNumber(buf, "\nvoluntary_ctxt_switches:", 0) +
+                  ebpfMonProcFindNumber(buf, "\nnonvoluntary_ctxt_switches:", 0);
 }
 
 static const ebpfMonWaitThread *findThread(const ebpfMonWaitGraph *g, pid_t tid)
@@ -227,13 +217,6 @@ static void findOtherOwners(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonC
     }
 }
 
-static int compareThreads(const void *left, const void *right)
-{
-    pid_t l = ((const ebpfMonWaitThread *)left)->tid, r = ((const ebpfMonWaitThread *)right)->tid;
-
-    return (l > r) - (l < r);
-}
-
 /* Where asyn and Python are, once for each IOC. */
 static void findLibraries(ebpfMonWaitGraph *g, pid_t pid)
 {
@@ -249,30 +232,24 @@ static void findLibraries(ebpfMonWaitGraph *g, pid_t pid)
 int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid, ebpfMonMem *mem, const ebpfMonCatalogue *cat)
 {
     ebpfMonWaitGraph before = *g;
-    struct dirent *entry;
-    char path[32];
-    DIR *dir;
+    int *tids, count = ebpfMonProcListNumbers(pid, "task", UINT_MAX, &tids);
 
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    dir = opendir(path);
-    if (!dir)
+    if (count < 0)
         return -1;
     g->pid = pid;
     g->thread = NULL;
     g->threads = g->room = 0;
-    while ((entry = readdir(dir)) != NULL && g->threads < THREADS_MAX) {
-        ebpfMonWaitThread t = { .tid = (pid_t)atoi(entry->d_name) };
+    for (int i = 0; i < count && g->threads < THREADS_MAX; i++) {
+        ebpfMonWaitThread t = { .tid = tids[i] };
 
-        if (t.tid <= 0 || readStat(pid, &t) ||
+        if (readStat(pid, &t) ||
             ebpfMonArrayGrow(&g->thread, &g->room, g->threads + 1, 64, sizeof(*g->thread)))
             continue;
         readCall(pid, &t);
         readStatus(pid, &t);
         g->thread[g->threads++] = t;
     }
-    closedir(dir);
-    if (g->threads)
-        qsort(g->thread, g->threads, sizeof(*g->thread), compareThreads);
+    free(tids);
     findLibraries(g, pid);
     findOwners(g);
     findOtherOwners(g, mem, cat);
@@ -370,14 +347,13 @@ static void addPlace(pid_t pid, pid_t tid, unsigned most, char *text, size_t siz
 /* "waits in recvfrom for 10.1.2.3:502", "sleeps", "is stopped …": for what a thread waits that is no mutex. */
 static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, char *text, size_t size)
 {
-    char call[32] = "", wchan[64] = "", file[240];
+    char call[32] = "", wchan[64], file[240];
     struct pollfd poll;
     uint64_t polled;
 
     if (t->call >= 0)
         ebpfMonSyscallName(t->call, call, sizeof(call));
-    if (!readTask(g->pid, t->tid, "wchan", wchan, sizeof(wchan)))
-        wchan[0] = 0;
+    ebpfMonProcReadTask(g->pid, t->tid, "wchan", wchan, sizeof(wchan));
     if (t->state == 'T' || t->state == 't')
         snprintf(text, size, "is stopped by a signal or a debugger");
     else if (t->state == 'R')

@@ -13,6 +13,7 @@
 #include "common/text.h"
 #include "host/foreign.h"
 #include "host/memory.h"
+#include "host/procRead.h"
 
 /* --- files with code --- */
 
@@ -148,17 +149,10 @@ static int readStack(void *arg, uint64_t addr, uint64_t *value)
 static int readWaitingRegs(pid_t pid, pid_t tid, ebpfMonRegs *regs)
 {
     unsigned long long sp, pc;
-    char path[64];
-    int n = 0;
-    FILE *f;
+    char text[256];
 
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", (int)pid, (int)tid);
-    f = fopen(path, "re");
-    if (f) {
-        n = fscanf(f, "%*d %*x %*x %*x %*x %*x %*x %llx %llx", &sp, &pc);
-        fclose(f);
-    }
-    if (n != 2)
+    ebpfMonProcReadTask(pid, tid, "syscall", text, sizeof(text));
+    if (sscanf(text, "%*d %*x %*x %*x %*x %*x %*x %llx %llx", &sp, &pc) != 2)
         return -1;
     regs->reg[EBPFMON_REG_SP] = sp;
     regs->reg[EBPFMON_REG_PC] = pc;

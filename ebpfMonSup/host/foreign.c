@@ -438,23 +438,6 @@ static reader *startReader(void)
     return NULL;
 }
 
-/* Nonzero: the thread computes, or waits for a CPU: it is not stuck. */
-static int isRunnable(pid_t tid)
-{
-    char path[64], text[256], *p;
-    int fd;
-    ssize_t n;
-
-    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-    if (fd >= 0)
-        close(fd);
-    text[n > 0 ? n : 0] = 0;
-    p = strrchr(text, ')');
-    return p && p[1] == ' ' && p[2] == 'R';
-}
-
 /* Waits for the job of this reader. 0: done. ETIMEDOUT: the process does not answer. EAGAIN: the job has not begun. */
 static int awaitReader(reader *r, uint64_t limit)
 {
@@ -468,7 +451,7 @@ static int awaitReader(reader *r, uint64_t limit)
         if (now >= until) {
             if (!r->began && now - posted >= UNBEGUN_NS)
                 return EAGAIN;
-            if (r->began && (now - r->began >= limit + RUNNABLE_NS || !isRunnable(r->tid)))
+            if (r->began && (now - r->began >= limit + RUNNABLE_NS || ebpfMonProcThreadState(0, r->tid) != 'R'))
                 return ETIMEDOUT;
             until = now + 10000000;
         }

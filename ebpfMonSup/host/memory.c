@@ -33,28 +33,6 @@ static const groupKind kinds[] = {
     { ":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "\ntotal_inactive_file " },
 };
 
-/* 0: no such file. */
-static int readOwnText(const char *path, char *text, size_t size)
-{
-    FILE *f = fopen(path, "re");
-    size_t n = f ? fread(text, 1, size - 1, f) : 0;
-
-    if (f)
-        fclose(f);
-    text[n] = 0;
-    return n > 0;
-}
-
-/* The number behind "name"; "otherwise" if there is none. */
-static uint64_t findNumber(const char *text, const char *name, uint64_t otherwise)
-{
-    const char *p = strstr(text, name);
-    char *end;
-    uint64_t n = p ? strtoull(p + strlen(name), &end, 10) : 0;
-
-    return p && end != p + strlen(name) ? n : otherwise;
-}
-
 /* In one control group. What was read from files and is not used goes when memory is needed. */
 static uint64_t findLeftInGroup(const groupKind *kind, const char *folder)
 {
@@ -62,16 +40,16 @@ static uint64_t findLeftInGroup(const groupKind *kind, const char *folder)
     uint64_t limit, used, reclaimable = 0;
 
     snprintf(path, sizeof(path), "%s/%s", folder, kind->limit);
-    if (!readOwnText(path, text, sizeof(text)))
+    if (ebpfMonProcReadFile(path, text, sizeof(text)) <= 0)
         return UINT64_MAX;
-    limit = findNumber(text, "", UINT64_MAX); /* "max" is no number */
+    limit = ebpfMonProcFindNumber(text, "", UINT64_MAX); /* "max" is no number */
     snprintf(path, sizeof(path), "%s/%s", folder, kind->used);
-    if (limit == UINT64_MAX || !readOwnText(path, text, sizeof(text)))
+    if (limit == UINT64_MAX || ebpfMonProcReadFile(path, text, sizeof(text)) <= 0)
         return UINT64_MAX;
-    used = findNumber(text, "", 0);
+    used = ebpfMonProcFindNumber(text, "", 0);
     snprintf(path, sizeof(path), "%s/memory.stat", folder);
-    if (readOwnText(path, text, sizeof(text)))
-        reclaimable = findNumber(text, kind->reclaimable, 0);
+    if (ebpfMonProcReadFile(path, text, sizeof(text)) > 0)
+        reclaimable = ebpfMonProcFindNumber(text, kind->reclaimable, 0);
     used = used > reclaimable ? used - reclaimable : 0;
     return limit > used ? limit - used : 0;
 }
@@ -106,9 +84,9 @@ static uint64_t findLeftOfAddresses(void)
     uint64_t used;
 
     if (getrlimit(RLIMIT_AS, &limit) || limit.rlim_cur == RLIM_INFINITY ||
-        !readOwnText("/proc/self/statm", text, sizeof(text)))
+        ebpfMonProcReadText(0, "statm", text, sizeof(text)) <= 0)
         return UINT64_MAX;
-    used = findNumber(text, "", 0) * (uint64_t)sysconf(_SC_PAGESIZE);
+    used = ebpfMonProcFindNumber(text, "", 0) * (uint64_t)sysconf(_SC_PAGESIZE);
     return limit.rlim_cur > used ? limit.rlim_cur - used : 0;
 }
 
@@ -117,11 +95,11 @@ uint64_t ebpfMonOwnMemoryLeft(void)
     uint64_t left = findLeftOfAddresses(), n;
     char text[8192];
 
-    if (readOwnText("/proc/meminfo", text, sizeof(text))) {
-        n = findNumber(text, "MemAvailable:", UINT64_MAX / 1024) * 1024;
+    if (ebpfMonProcReadFile("/proc/meminfo", text, sizeof(text)) > 0) {
+        n = ebpfMonProcFindNumber(text, "MemAvailable:", UINT64_MAX / 1024) * 1024;
         left = n < left ? n : left;
     }
-    if (readOwnText("/proc/self/cgroup", text, sizeof(text)))
+    if (ebpfMonProcReadText(0, "cgroup", text, sizeof(text)) > 0)
         for (unsigned i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
             n = findLeftInGroups(&kinds[i], text);
             left = n < left ? n : left;

@@ -77,40 +77,53 @@ uint64_t ebpfMonProcProgramInode(pid_t pid)
     return findInode(pid, path);
 }
 
-static int byPid(const void *a, const void *b)
+static int compareNumbers(const void *a, const void *b)
 {
-    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+    int x = *(const int *)a, y = *(const int *)b;
 
     return x < y ? -1 : x > y;
 }
 
-int ebpfMonProcList(pid_t **pids)
+static int listNumbers(const char *folder, unsigned most, int **numbers)
 {
     size_t n = 0, room = 0;
-    DIR *dir = opendir("/proc");
+    DIR *dir = opendir(folder);
     struct dirent *entry;
 
-    *pids = NULL;
+    *numbers = NULL;
     if (!dir)
         return -1;
-    while (n < MAX_PROCS && (entry = readdir(dir)) != NULL) {
+    while (n < most && (entry = readdir(dir)) != NULL) {
         char *end;
-        long pid = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, &end, 10) : 0;
+        long number = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, &end, 10) : -1;
 
-        if (pid <= 0 || pid > INT_MAX || *end)
+        if (number < 0 || number > INT_MAX || *end)
             continue;
-        if (ebpfMonArrayGrow(pids, &room, n + 1, 512, sizeof(**pids))) {
-            free(*pids);
-            *pids = NULL;
+        if (ebpfMonArrayGrow(numbers, &room, n + 1, 512, sizeof(**numbers))) {
+            free(*numbers);
+            *numbers = NULL;
             closedir(dir);
             return -1;
         }
-        (*pids)[n++] = (pid_t)pid;
+        (*numbers)[n++] = (int)number;
     }
     closedir(dir);
     if (n)
-        qsort(*pids, n, sizeof(**pids), byPid);
+        qsort(*numbers, n, sizeof(**numbers), compareNumbers);
     return (int)n;
+}
+
+int ebpfMonProcList(pid_t **pids)
+{
+    return listNumbers("/proc", MAX_PROCS, pids);
+}
+
+int ebpfMonProcListNumbers(pid_t pid, const char *folder, unsigned most, int **numbers)
+{
+    char path[48];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, folder);
+    return listNumbers(path, most, numbers);
 }
 
 int ebpfMonProcSeccomp(pid_t pid)
@@ -136,14 +149,9 @@ uint64_t ebpfMonProcCapabilities(void)
 
 int ebpfMonProcIsUnderValgrind(pid_t pid)
 {
-    char path[64], exe[512];
-    ssize_t n;
+    char exe[512];
 
-    snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
-    n = readlink(path, exe, sizeof(exe) - 1);
-    if (n <= 0)
-        return 0;
-    exe[n] = 0;
+    ebpfMonProcReadLink(pid, "exe", exe, sizeof(exe));
     return strstr(exe, "/valgrind/") != NULL; /* its tools live in libexec/valgrind */
 }
 
@@ -307,11 +315,7 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
     const char *name;
 
     if (script[0] != '/') {
-        snprintf(link, sizeof(link), "/proc/%d/cwd", (int)pid);
-
-        ssize_t n = readlink(link, folder, sizeof(folder) - 1);
-
-        folder[n > 0 ? n : 0] = 0;
+        ebpfMonProcReadLink(pid, "cwd", folder, sizeof(folder));
         snprintf(link, sizeof(link), "/proc/%d/cwd/%s", (int)pid, script);
         if (pwd && pwd[0] == '/' && !findInode(pid, link))
             snprintf(folder, sizeof(folder), "%s", pwd);
@@ -496,23 +500,6 @@ static void findOwned(void *arg, unsigned file, unsigned long inode)
     }
 }
 
-static void readComm(pid_t pid, char *comm, size_t size)
-{
-    char path[32];
-
-    comm[0] = 0;
-    snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-
-    FILE *file = fopen(path, "re");
-
-    if (!file)
-        return;
-    if (!fgets(comm, (int)size, file))
-        comm[0] = 0;
-    fclose(file);
-    comm[strcspn(comm, "\n")] = 0;
-}
-
 /* Goes through the files of the processes that live in this network namespace, or, with "isOutside", of all others,
  * until the owners of all client ends are found. Returns the number of those that are not. */
 static size_t findOwners(Ends *clients, size_t left, const pid_t *pids, int count, uint32_t netns, int isOutside)
@@ -555,8 +542,8 @@ static int copyOut(pid_t pid, Ends *clients, ebpfMonProcConn **conns)
                                    .sport = end->remotePort, .pid = end->pid, .uid = end->uid };
         memcpy(conn->addr6, end->local6, sizeof(conn->addr6));
         memcpy(conn->saddr6, end->remote6, sizeof(conn->saddr6));
-        if (end->pid)
-            readComm(end->pid, conn->comm, sizeof(conn->comm));
+        if (end->pid && ebpfMonProcReadText(end->pid, "comm", conn->comm, sizeof(conn->comm)) > 0)
+            conn->comm[strcspn(conn->comm, "\n")] = 0;
     }
     return (int)clients->count;
 }
@@ -605,54 +592,44 @@ int ebpfMonProcUser(uid_t uid, char *buf, size_t size)
 #define KILLED      0x100 /* SIGKILL in a mask of proc(5) */
 
 /* Reads a file of a thread. Nonzero: the thread is gone, not only that we have no file or no memory left. */
-static int isThreadGone(pid_t pid, const char *name, char *buf, size_t size)
+static int isThreadGone(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
 {
     errno = 0;
-    return ebpfMonProcReadText(pid, name, buf, size) <= 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+    return ebpfMonProcReadTask(pid, tid, name, buf, size) <= 0 && errno != EMFILE && errno != ENFILE && errno != ENOMEM;
 }
 
 /* Nonzero: this thread runs no code of its program any more. exit_group(2), SIGKILL and a core dump send SIGKILL to
  * each thread of a process (zap_other_threads, complete_signal, zap_process of the kernel); one that has taken it is
  * exiting. */
-static int isThreadEnding(pid_t pid, const char *tid)
+static int isThreadEnding(pid_t pid, pid_t tid)
 {
-    char name[64], buf[4096] = "";
+    char buf[4096];
     const char *p;
-    int field = 2;
 
-    snprintf(name, sizeof(name), "task/%.16s/stat", tid);
-    if (isThreadGone(pid, name, buf, sizeof(buf)))
+    if (isThreadGone(pid, tid, "stat", buf, sizeof(buf)))
         return 1;
-    for (p = strrchr(buf, ')'); p && field < 9; field++)
-        p = strchr(p + 1, ' ');
+    p = ebpfMonProcFindField(buf, 9);
     if (p && strtoul(p, NULL, 10) & EXITING)
         return 1;
-    snprintf(name, sizeof(name), "task/%.16s/status", tid);
-    if (isThreadGone(pid, name, buf, sizeof(buf)))
+    if (isThreadGone(pid, tid, "status", buf, sizeof(buf)))
         return 1;
     p = strstr(buf, "\nSigPnd:");
     if (p && strtoull(p + 8, NULL, 16) & KILLED)
         return 1;
-    p = strstr(buf, "\nCoreDumping:"); /* the thread that writes it has taken its signal, and is not exiting yet */
-    return p && strtol(p + 13, NULL, 10) != 0;
+    /* the thread that writes it has taken its signal, and is not exiting yet */
+    return ebpfMonProcFindNumber(buf, "\nCoreDumping:", 0) != 0;
 }
 
 int ebpfMonProcIsEnding(pid_t pid, uint64_t start)
 {
-    char path[32];
-    struct dirent *e;
-    int ending = 1, n = 0;
-    DIR *d;
+    int *tids, ending, n;
 
     if (!ebpfMonProcLives(pid, start))
         return 1;
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    d = opendir(path);
-    if (!d)
-        return !ebpfMonProcLives(pid, start); /* or we have no file left */
-    while (ending && (e = readdir(d)) != NULL)
-        if (e->d_name[0] != '.')
-            ending = n++ < THREADS_MAX && isThreadEnding(pid, e->d_name);
-    closedir(d);
+    n = ebpfMonProcListNumbers(pid, "task", THREADS_MAX + 1, &tids);
+    ending = n >= 0 ? n <= THREADS_MAX : !ebpfMonProcLives(pid, start); /* or we have no file left */
+    for (int i = 0; ending && i < n; i++)
+        ending = isThreadEnding(pid, tids[i]);
+    free(tids);
     return ending;
 }

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "host/procNetns.h"
+#include "host/procRead.h"
 
 #define SHORT_ID    12
 #define FOLDER_SIZE 4096 /* of a path in a hierarchy of cgroups */
@@ -204,18 +205,8 @@ static int isRootsFolder(const char *controllers, const char *folder)
 
 int ebpfMonProcContainer(pid_t pid, char *buf, size_t size)
 {
-    char path[48], text[8192];
-    size_t n;
+    char text[8192];
 
-    buf[0] = 0;
-    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-
-    FILE *file = fopen(path, "re");
-
-    if (!file)
-        return 0;
-    n = fread(text, 1, sizeof(text) - 1, file);
-    fclose(file);
-    text[n] = 0;
+    ebpfMonProcReadText(pid, "cgroup", text, sizeof(text));
     return ebpfMonContainerParse(text, isRootsFolder, buf, size);
 }

@@ -101,35 +101,61 @@ uid_t ebpfMonProcNetnsPayer(pid_t pid)
 
 #define FORKED 0x40 /* PF_FORKNOEXEC of the kernel's linux/sched.h */
 
-ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
+ssize_t ebpfMonProcReadFile(const char *path, char *buf, size_t size)
 {
-    char path[64];
     size_t got = 0;
+    ssize_t n = -1;
+    int fd = open(path, O_RDONLY | O_CLOEXEC), err;
 
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-    if (fd < 0)
-        return -1;
-    while (got < size - 1) {
-        ssize_t n = read(fd, buf + got, size - 1 - got);
-
-        if (n < 0 && got == 0) {
-            close(fd);
-            return -1;
-        }
-        if (n <= 0)
-            break;
+    while (fd >= 0 && got < size - 1 && (n = read(fd, buf + got, size - 1 - got)) > 0)
         got += (size_t)n;
-    }
-    close(fd);
     buf[got] = 0;
-    return (ssize_t)got;
+    err = errno;
+    if (fd >= 0)
+        close(fd);
+    errno = err;
+    return n < 0 && !got ? -1 : (ssize_t)got;
 }
 
-/* The blank before a field of stat, from the third one on; NULL: there is none. */
-static const char *findField(const char *stat, int field)
+ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64] = "/proc/self";
+
+    if (pid)
+        snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    snprintf(path + strlen(path), sizeof(path) - strlen(path), "/%s", name);
+    return ebpfMonProcReadFile(path, buf, size);
+}
+
+ssize_t ebpfMonProcReadTask(pid_t pid, pid_t tid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+
+    snprintf(path, sizeof(path), "task/%d/%s", (int)tid, name);
+    return ebpfMonProcReadText(pid, path, buf, size);
+}
+
+ssize_t ebpfMonProcReadLink(pid_t pid, const char *name, char *buf, size_t size)
+{
+    char path[64];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
+    n = readlink(path, buf, size - 1);
+    buf[n > 0 ? n : 0] = 0;
+    return n;
+}
+
+uint64_t ebpfMonProcFindNumber(const char *text, const char *name, uint64_t otherwise)
+{
+    const char *p = strstr(text, name);
+    char *end;
+    uint64_t n = p ? strtoull(p + strlen(name), &end, 10) : 0;
+
+    return p && end != p + strlen(name) ? n : otherwise;
+}
+
+const char *ebpfMonProcFindField(const char *stat, int field)
 {
     const char *p = strrchr(stat, ')'); /* the command before it may hold anything, blanks and ')' too */
 
@@ -140,7 +166,7 @@ static const char *findField(const char *stat, int field)
 
 static uint64_t getField(const char *stat, int field)
 {
-    const char *p = findField(stat, field);
+    const char *p = ebpfMonProcFindField(stat, field);
 
     return p ? strtoull(p, NULL, 10) : 0;
 }
@@ -148,7 +174,7 @@ static uint64_t getField(const char *stat, int field)
 /* The start time; 0: it is a zombie. */
 static uint64_t getStart(const char *stat)
 {
-    const char *state = findField(stat, 3);
+    const char *state = ebpfMonProcFindField(stat, 3);
 
     /* its first thread alone may have ended: then others are counted */
     if (state && state[1] == 'Z' && getField(stat, 20) <= 1)
@@ -162,6 +188,14 @@ static uint64_t getProgram(const char *stat)
     uint64_t stack = getField(stat, 28);
 
     return stack ? stack + getField(stat, 26) + getField(stat, 27) : 0;
+}
+
+char ebpfMonProcThreadState(pid_t pid, pid_t tid)
+{
+    char buf[1024];
+    const char *p = ebpfMonProcReadTask(pid, tid, "stat", buf, sizeof(buf)) > 0 ? ebpfMonProcFindField(buf, 3) : NULL;
+
+    return p ? p[1] : 0;
 }
 
 uint64_t ebpfMonProcStart(pid_t pid)

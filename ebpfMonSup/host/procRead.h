@@ -21,8 +21,24 @@ uid_t ebpfMonProcNetnsPayer(pid_t pid);
 
 /* --- reading --- */
 
-/* Reads /proc/PID/NAME into "buf", terminated; what does not fit is left out. Returns the bytes, or -1. */
+/* Reads a file of the kernel into "buf", terminated; what does not fit is left out. Returns the bytes; or -1 with
+ * errno, and "buf" is empty. */
+ssize_t ebpfMonProcReadFile(const char *path, char *buf, size_t size);
+/* The same of /proc/PID/NAME, and of /proc/PID/task/TID/NAME; pid 0: of this process. */
 ssize_t ebpfMonProcReadText(pid_t pid, const char *name, char *buf, size_t size);
+ssize_t ebpfMonProcReadTask(pid_t pid, pid_t tid, const char *name, char *buf, size_t size);
+
+/* Where a link of /proc/PID leads, as ebpfMonProcReadFile. */
+ssize_t ebpfMonProcReadLink(pid_t pid, const char *name, char *buf, size_t size);
+
+/* The number behind "name" in such a text; "otherwise" if there is none. */
+uint64_t ebpfMonProcFindNumber(const char *text, const char *name, uint64_t otherwise);
+
+/* The blank before a field of stat, from the third one on; NULL: there is none. */
+const char *ebpfMonProcFindField(const char *stat, int field);
+
+/* What a thread does: 'R', 'S', 'D', 'T' and so on (proc(5)); 0: it is gone. */
+char ebpfMonProcThreadState(pid_t pid, pid_t tid);
 
 /* Start time in clock ticks since boot (field 22 of stat). Pid and start time identify a process. 0: the process is
  * gone, or is a zombie. */

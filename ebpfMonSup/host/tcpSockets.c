@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
-#include <dirent.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -18,6 +17,7 @@
 
 #include "common/array.h"
 #include "host/netnsSocket.h"
+#include "host/procInfo.h"
 #include "host/tcpSockets.h"
 
 /* --- addresses as text --- */
@@ -489,43 +489,31 @@ int ebpfMonUdpRows(pid_t pid, int (*each)(void *arg, const ebpfMonTcpRow *row), 
 }
 
 /* The inode of the socket that a link of /proc/PID/fd names; 0: it names another file, or is gone. */
-static unsigned long readSocketLink(const char *path)
+static unsigned long readSocketLink(pid_t pid, unsigned file)
 {
     static const char begin[] = "socket:[";
-    char target[64];
-    ssize_t length = readlink(path, target, sizeof(target) - 1);
+    char name[16], target[64];
 
-    target[length > 0 ? length : 0] = 0;
+    snprintf(name, sizeof(name), "fd/%u", file);
+    ebpfMonProcReadLink(pid, name, target, sizeof(target));
     return strncmp(target, begin, sizeof(begin) - 1) == 0 ? strtoul(target + sizeof(begin) - 1, NULL, 10) : 0;
 }
 
 int ebpfMonTcpOwned(pid_t pid, void (*each)(void *arg, unsigned file, unsigned long inode), void *arg)
 {
-    char path[320];
-    struct dirent *entry;
+    int *files, n = ebpfMonProcListNumbers(pid, "fd", MAX_FDS, &files);
 
-    snprintf(path, sizeof(path), "/proc/%d/fd", (int)pid);
+    for (int i = 0; i < n; i++) {
+        unsigned long inode = readSocketLink(pid, (unsigned)files[i]);
 
-    DIR *dir = opendir(path);
-
-    if (!dir)
-        return -1;
-    for (unsigned n = 0; n < MAX_FDS && (entry = readdir(dir)) != NULL; n++) {
-        unsigned long inode;
-
-        snprintf(path, sizeof(path), "/proc/%d/fd/%s", (int)pid, entry->d_name);
-        inode = readSocketLink(path);
         if (inode)
-            each(arg, (unsigned)strtoul(entry->d_name, NULL, 10), inode);
+            each(arg, (unsigned)files[i], inode);
     }
-    closedir(dir);
-    return 0;
+    free(files);
+    return n < 0 ? -1 : 0;
 }
 
 int ebpfMonTcpHasSocket(pid_t pid, unsigned file, unsigned long inode)
 {
-    char path[48];
-
-    snprintf(path, sizeof(path), "/proc/%d/fd/%u", (int)pid, file);
-    return readSocketLink(path) == inode;
+    return readSocketLink(pid, file) == inode;
 }

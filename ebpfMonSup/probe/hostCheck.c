@@ -59,13 +59,10 @@ static int canOpen(const char *path)
 static int canOpenProgram(pid_t pid)
 {
     char link[64], path[PATH_MAX], full[PATH_MAX + 64];
-    ssize_t n;
 
-    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-    n = readlink(link, path, sizeof(path) - 1);
-    if (n <= 0)
+    if (ebpfMonProcReadLink(pid, "exe", path, sizeof(path)) <= 0)
         return 0;
-    path[n] = 0;
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
     snprintf(full, sizeof(full), "/proc/%d/root%s", (int)pid, path);
     return canOpen(full) || (errno == ENOENT && canOpen(link)); /* it was replaced */
 }
@@ -89,11 +86,11 @@ static void tryProcess(void *data)
 static int isProgram(pid_t pid)
 {
     char buf[1024];
-    const char *p = ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) > 0 ? strrchr(buf, ')') : NULL;
+    const char *p = ebpfMonProcReadText(pid, "stat", buf, sizeof(buf)) > 0 ? ebpfMonProcFindField(buf, 3) : NULL;
     unsigned long flags;
     char state;
 
-    return p && sscanf(p + 1, " %c %*s %*s %*s %*s %*s %lu", &state, &flags) == 2 && state != 'Z' &&
+    return p && sscanf(p, " %c %*s %*s %*s %*s %*s %lu", &state, &flags) == 2 && state != 'Z' &&
            !(flags & PF_KTHREAD);
 }
 
@@ -150,12 +147,8 @@ static void printVerdict(FILE *out, verdict v, const char *subject, const char *
 /* Reads the first line of a small file of the kernel; "?": there is none. */
 static void readSetting(const char *path, char *text, size_t size)
 {
-    FILE *f = fopen(path, "re");
-
-    if (!f || !fgets(text, (int)size, f))
+    if (ebpfMonProcReadFile(path, text, size) <= 0)
         snprintf(text, size, "?");
-    if (f)
-        fclose(f);
     text[strcspn(text, "\n")] = 0;
 }
 
@@ -333,12 +326,9 @@ static void checkContainers(FILE *out)
 
 static void checkStacks(FILE *out)
 {
-    char byte;
-    int fd = open("/proc/thread-self/stack", O_RDONLY | O_CLOEXEC), ok;
+    char text[64];
+    int ok = ebpfMonProcReadFile("/proc/thread-self/stack", text, sizeof(text)) > 0;
 
-    ok = fd >= 0 && read(fd, &byte, 1) == 1;
-    if (fd >= 0)
-        close(fd);
     printVerdict(out, ok ? isThere : isAbsent, "stacks", ok ? "of threads that hang: with the functions of the kernel" :
                  "of threads that hang: without the functions of the kernel. Give it CAP_SYS_ADMIN, if you want them");
 }

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
-#include <dirent.h>
 #include <epicsAtomic.h>
 #include <epicsThread.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/worker.h"
+#include "host/procInfo.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
@@ -467,18 +468,11 @@ void ebpfMonKernelRemoveArray(uint32_t tgid, uint64_t pfldDes)
  * full one would take. */
 static size_t countMemory(const struct bpf_map *map)
 {
-    size_t bytes = 0;
-    char path[64], line[128];
-    FILE *f;
+    char name[32], text[1024];
 
-    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", bpf_map__fd(map));
-    f = fopen(path, "re");
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "memlock: %zu", &bytes) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return bytes;
+    snprintf(name, sizeof(name), "fdinfo/%d", bpf_map__fd(map));
+    ebpfMonProcReadText(0, name, text, sizeof(text));
+    return (size_t)ebpfMonProcFindNumber(text, "\nmemlock:", 0);
 }
 
 size_t ebpfMonKernelCountMemory(void)
@@ -529,20 +523,11 @@ void ebpfMonKernelRemoveAsyncs(uint32_t first, uint32_t count)
 
 void ebpfMonKernelRemoveThreads(pid_t pid)
 {
-    char path[64];
-    struct dirent *e;
-    DIR *d;
+    int *tids, n = ebpfMonProcListNumbers(pid, "task", UINT_MAX, &tids);
 
-    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-    d = opendir(path);
-    while (d && (e = readdir(d)) != NULL) {
-        uint32_t tid = (uint32_t)strtoul(e->d_name, NULL, 10);
-
-        if (tid)
-            bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.threads), &tid);
-    }
-    if (d)
-        closedir(d);
+    for (int i = 0; i < n; i++)
+        bpf_map_delete_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.threads), &tids[i]);
+    free(tids);
 }
 
 #define BATCH_READ 128 /* elements that one call reads. If a bucket of the table had more, the call would fail with

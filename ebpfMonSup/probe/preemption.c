@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "host/procRead.h"
 #include "probe/preemption.h"
 #include "ebpfMonTable.h"
 
@@ -73,17 +74,6 @@ int ebpfMonPreemptionFind(const char *release, const char *version, const char *
     return !isBootedWithout(cmdline);
 }
 
-/* Reads the begin of a file; "" if that is not possible. */
-static void readText(const char *path, char *text, size_t size)
-{
-    FILE *f = fopen(path, "re");
-    size_t n = f ? fread(text, 1, size - 1, f) : 0;
-
-    text[n] = 0;
-    if (f)
-        fclose(f);
-}
-
 int ebpfMonKernelIsRealTime(void)
 {
     struct utsname kernel;
@@ -105,8 +95,8 @@ int ebpfMonKernelMayPreempt(void)
 
     if (uname(&kernel))
         return 1;
-    readText(CMDLINE, cmdline, sizeof(cmdline));
-    readText(MODE, mode, sizeof(mode)); /* only root, and where debugfs is mounted */
+    ebpfMonProcReadFile(CMDLINE, cmdline, sizeof(cmdline));
+    ebpfMonProcReadFile(MODE, mode, sizeof(mode)); /* only root, and where debugfs is mounted */
     return ebpfMonPreemptionFind(kernel.release, kernel.version, cmdline, mode);
 }
 

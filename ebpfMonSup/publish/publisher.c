@@ -17,6 +17,7 @@
 #include "common/text.h"
 #include "common/worker.h"
 #include "health/healthCollector.h"
+#include "host/procRead.h"
 #include "model/published.h"
 #include "module/modules.h"
 #include "probe/kernelEvents.h"
@@ -601,16 +602,10 @@ static void publishIocs(ebpfMonPublisher *p)
 /* The memory (MB) that the monitor allocated, without the files of the program, which other processes may share. */
 static double readOurMemory(void)
 {
-    FILE *f = fopen("/proc/self/status", "r");
-    char line[128];
-    double kB = 0;
+    char text[4096];
 
-    while (f && fgets(line, sizeof(line), f))
-        if (sscanf(line, "RssAnon: %lf", &kB) == 1)
-            break;
-    if (f)
-        fclose(f);
-    return kB / 1e3;
+    ebpfMonProcReadText(0, "status", text, sizeof(text));
+    return (double)ebpfMonProcFindNumber(text, "\nRssAnon:", 0) / 1e3;
 }
 
 static double roundTo(double value, double step)

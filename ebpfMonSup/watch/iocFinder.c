@@ -5,7 +5,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "common/clock.h"
 #include "host/foreign.h"
@@ -363,20 +362,11 @@ static void takeStarted(ebpfMonIocFinder *f, uint64_t now)
     epicsMutexUnlock(f->lock);
 }
 
-static uid_t getOwner(pid_t pid)
-{
-    char path[32];
-    struct stat st;
-
-    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
-    return stat(path, &st) ? 0 : st.st_uid;
-}
-
 void ebpfMonIocFinderSetAside(ebpfMonIocFinder *f, pid_t pid, const char *why)
 {
     uint64_t now = ebpfMonClockMonotonic(), start = ebpfMonProcStart(pid);
     ebpfMonSeenProcess *o = ebpfMonSeenProcessesGet(f->seen, pid, start, now);
-    asideProcess row = { .pid = pid, .start = start, .uid = getOwner(pid), .why = why };
+    asideProcess row = { .pid = pid, .start = start, .uid = ebpfMonProcOwner(pid), .why = why };
     unsigned i;
 
     if (!start)
