@@ -143,9 +143,8 @@ typedef struct ebpfMonPv {
     size_t        cause;  /* 1 + offset in the row of a text, the cause of an alarm (AMSG); 0: there is none */
     int           ofRecord; /* nonzero: of a watched record ("@NAME record"), whose number is the index of "row" */
     size_t        ofIoc;  /* 1 + offset in the row of a text, the IOC of the row: "@NAME ioc" shows it; 0: none */
-    int           light;  /* HOST_STATUS is 1 a warning, 2 trouble, while "severity" is above 0; without "severity":
-                           * while a count (ebpfMonCellUnsigned) is above 0, a state (ebpfMonCellInt) is 2; 0:
-                           * neither */
+    int           light;  /* HOST_STATUS is 1 a warning, 2 trouble, while "severity" is above 0; without "severity"
+                           * while a count (ebpfMonCellUnsigned) is above 0, a state (ebpfMonCellInt) 2; 0: neither */
 } ebpfMonPv;
 
 /* --- the module ------------------------------------------------------------------------------------------------ */

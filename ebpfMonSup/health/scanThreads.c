@@ -289,9 +289,15 @@ static int compareScans(const void *a, const void *b)
     return x->tid < y->tid ? 1 : x->tid > y->tid ? -1 : 0;
 }
 
+/* A shorter wait may be between two chains of its pass. */
+static int standsStill(const scanThread *s)
+{
+    return s->wait > EBPFMON_SECOND_NS;
+}
+
 static void describeLate(const scanThread *s, char *buf, size_t size)
 {
-    if (s->wait)
+    if (standsStill(s))
         snprintf(buf, size, "scan \"%s\" has not begun since %.1f s", s->row.name, s->row.period);
     else
         snprintf(buf, size, "scan \"%s\" takes %.3g s%s%s", s->row.name, s->row.period,
@@ -332,7 +338,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
     if (!worst)
         return;
     snprintf(health->lateBrief, sizeof(health->lateBrief), "%s %s: %s", worst->row.ioc, worst->row.name,
-             worst->wait ? "stands still" : worst->row.topRoot);
+             standsStill(worst) ? "stands still" : worst->row.topRoot);
     describeLate(worst, text, sizeof(text));
     snprintf(health->lateText, sizeof(health->lateText), "IOC %s: %.130s", worst->row.ioc, text);
 }

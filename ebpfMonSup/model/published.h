@@ -30,8 +30,7 @@ typedef struct {
     char     version[40];  /* "7.0.8.1" */
     uint32_t records;
     ebpfMonLevel level;    /* the level at which it is watched now */
-    int      severity;     /* of the note: it is gone, stands still, hangs, is late, or is not watched as it should
-                            * be */
+    int      severity;     /* it is gone, stands still, hangs, is late, or is not watched as it should be */
     char     note[160];    /* empty; or why it is not watched at the level that the operator asked for, or a
                             * diagnosis */
     double   cost;         /* percent of one core that is taken from it */

@@ -165,9 +165,7 @@ ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t
     return ebpfMonRunning;
 }
 
-/* --- one light for a host --- */
-
-/* One light for a whole host, with the worst cause in words. */
+/* --- one light for a whole host, with the worst cause in words --- */
 
 /* The worst trouble; 0: there is none. "text" has "size" bytes. */
 static int findTrouble(const ebpfMonPublished *p, char *text, size_t size)
