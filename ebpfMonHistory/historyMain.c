@@ -45,8 +45,8 @@ static const struct option options[] = {
     {"number", required_argument, NULL, 'n'}, {"file", required_argument, NULL, 'd'}, {"json", no_argument, NULL, 'J'},
     {"report", no_argument, NULL, 'r'}, {"csv", no_argument, NULL, 'C'},
     {"html", no_argument, NULL, 'M'},
-    {"caputlog", no_argument, NULL, 'P'}, {"also", required_argument, NULL, 'A'}, {"otlp", no_argument, NULL, 'O'},
-    {"help", no_argument, NULL, 'h'},
+    {"caputlog", no_argument, NULL, 'P'}, {"also", required_argument, NULL, 'A'},
+    {"otlp", no_argument, NULL, 'O'}, {"help", no_argument, NULL, 'h'},
     {NULL, 0, NULL, 0}
 };
 
@@ -201,6 +201,10 @@ int main(int argc, char *argv[])
         q.pv = argv[optind++];
     if (optind < argc || (c.name && q.pv)) {
         fprintf(stderr, "ebpfMonHistory: give one PV, with * for several. The shell wants '*' in quotes\n");
+        return 2;
+    }
+    if (q.also[0] && (!c.name || isReport(&c))) {
+        fprintf(stderr, "ebpfMonHistory: --also is for why\n");
         return 2;
     }
     if (isReport(&c) &&

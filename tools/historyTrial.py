@@ -9,6 +9,7 @@ import os
 import pathlib
 import random
 import re
+import resource
 import sqlite3
 import subprocess
 import sys
@@ -55,9 +56,11 @@ def rows(count, begin):
 
 
 def ask(file, *words, status=0):
-    begin = time.monotonic()
+    begin, used = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     got = subprocess.run([ASK, "-d", file, *words], capture_output=True, text=True, check=False)
-    print(f"{time.monotonic() - begin:7.3f} s  {len(got.stdout.splitlines()):6} lines  ebpfMonHistory {' '.join(words)}"[:150])
+    took, now = time.monotonic() - begin, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime
+    print(f"{took:7.3f} s, CPU {cpu:6.3f} s  {len(got.stdout.splitlines()):6} lines  ebpfMonHistory {' '.join(words)}"[:150])
     assert got.returncode == status, got.stderr
 
 

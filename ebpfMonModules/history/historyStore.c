@@ -179,17 +179,18 @@ static void nameUnchanged(const char *file, char *uri, size_t size)
     snprintf(uri + used, size - used, "?immutable=1");
 }
 
-/* Of the times that a question is about: when nobody watched, and what this file does not have. */
+/* Of the times that a question is about: when nobody watched, and what this file does not have. Around an aggregate a
+ * condition would make SQLite read the whole index. */
 static const char gaps[] =
     "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE gaps AS SELECT * FROM rows WHERE kind IN ('gap', 'lost');"
     "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT now, 'gap', 0, 'this file has nothing later', 1, "
     "value FROM meta, (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS now) "
     "WHERE key = 'alive' AND value < now - " ASLEEP_NS ";"
     "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT t, 'gap', 0, 'nothing older is kept', 1, 0 "
-    "FROM (SELECT min(time) AS t FROM rows WHERE automatic = 0) WHERE t IS NOT NULL;"
+    "FROM (SELECT (SELECT min(time) FROM rows WHERE automatic = 0) AS t) WHERE t IS NOT NULL;"
     "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT t, 'gap', 1, "
     "'nothing older is kept of what IOCs did by themselves', 1, 0 "
-    "FROM (SELECT min(time) AS t FROM rows WHERE automatic = 1) "
+    "FROM (SELECT (SELECT min(time) FROM rows WHERE automatic = 1) AS t) "
     "WHERE t > (SELECT min(time) FROM rows WHERE automatic = 0);";
 
 /* SQLite makes a file beside that of the history, even to read it. A copy in a folder where we may not write is read

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "history/historyRow.h"
 #include "history/historyStore.h"
@@ -91,6 +92,11 @@ static unsigned getFile(const answer *a, sqlite3_stmt *row)
     while (i + 1 < a->dbs && a->db[i] != sqlite3_db_handle(row))
         i++;
     return i;
+}
+
+static const char *nameFile(const answer *a, unsigned file)
+{
+    return file ? a->question->also[file - 1] : a->question->file;
 }
 
 /* Identifies a row of all files. */
@@ -270,15 +276,14 @@ static void writeRow(answer *a, sqlite3_stmt *row, int depth)
         ebpfMonJsonOpenObject(a->json, NULL);
         ebpfMonHistoryRowAddJson(row, a->json);
         if (a->dbs > 1)
-            ebpfMonJsonAddText(a->json, "file",
-                               getFile(a, row) ? a->question->also[getFile(a, row) - 1] : a->question->file);
+            ebpfMonJsonAddText(a->json, "file", nameFile(a, getFile(a, row)));
         if (ebpfMonHistoryRowText(row, atTree)[0]) {
             a->hasTrees = 1;
             ebpfMonJsonAddCleanText(a->json, "tree", ebpfMonHistoryRowText(row, atTree));
         }
         return;
     }
-    fprintf(a->out, "%*s%s%s%s: ", 2 * depth, "", getFile(a, row) ? a->question->also[getFile(a, row) - 1] : "",
+    fprintf(a->out, "%*s%s%s%s: ", 2 * depth, "", getFile(a, row) ? nameFile(a, getFile(a, row)) : "",
             getFile(a, row) ? ", " : "", ebpfMonHistoryRowText(row, ebpfMonAtIoc));
     ebpfMonHistoryRowWriteText(row, a->out);
     writeTree(a, row, depth);
@@ -509,9 +514,9 @@ static void writeRuns(answer *a, sqlite3_stmt *put)
 {
     const char *pv = ebpfMonHistoryRowText(put, ebpfMonAtPv);
     int64_t at = sqlite3_column_int64(put, ebpfMonAtTime);
-    sqlite3_stmt *row = prepare(a, sqlite3_db_handle(put),
-                                SELECT "automatic = 1 AND kind = 'put' AND n > 1 AND time BETWEEN ?2 AND ?3 "
-                                "AND first <= ?2 AND instr(origin, 'chain of ' || ?1) ORDER BY time LIMIT 20");
+    sqlite3_stmt *row = prepare(a, sqlite3_db_handle(put), SELECT "automatic = 1 AND kind = 'put' AND n > 1 AND "
+                                "time BETWEEN ?2 AND ?3 AND first <= ?2 AND instr(origin, 'chain of ' || ?1) "
+                                "ORDER BY time LIMIT 20");
     int rows = 0;
 
     if (row) {
@@ -724,12 +729,19 @@ static int answerWhy(answer *a, const char *pv, int64_t to)
     return isFound;
 }
 
+static int isSameFile(const char *a, const char *b)
+{
+    struct stat x, y;
+
+    return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
 static int openFiles(answer *a, char *why, size_t size)
 {
     char text[200];
 
     for (unsigned i = 0; i <= EBPFMON_HISTORY_ALSO && (i == 0 || a->question->also[i - 1]); i++) {
-        const char *file = i ? a->question->also[i - 1] : a->question->file;
+        const char *file = nameFile(a, i);
 
         a->db[i] = ebpfMonHistoryStoreOpenReader(file, text, sizeof(text));
         if (!a->db[i]) {
@@ -737,6 +749,10 @@ static int openFiles(answer *a, char *why, size_t size)
             return -1;
         }
         a->dbs++;
+        if (i && isSameFile(file, a->question->file)) { /* each put would be joined with itself */
+            snprintf(why, size, "--also gives the same file again");
+            return -1;
+        }
     }
     return 0;
 }

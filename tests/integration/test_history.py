@@ -231,6 +231,8 @@ def check_hosts(file, tmp_path, near, far):
     assert "Perhaps" in why(receiver, far.prefix + "END", "--also", sender)["hosts"]
     none = subprocess.run([ASK, "-d", receiver, "why", "X", "--also", tmp_path / "none"], capture_output=True, text=True)
     assert none.returncode == 2 and f"{tmp_path}/none: " in none.stderr, none.stderr
+    for words in (["why", "X", "--also", receiver], ["--also", sender, "X"], ["report", "-1h", "now", "--also", sender]):
+        assert subprocess.run([ASK, "-d", receiver, *words], capture_output=True).returncode == 2, words
 
 
 def told():
