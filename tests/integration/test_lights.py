@@ -2,6 +2,7 @@
 """Situations that a shift has to see: each one is made with a real IOC, raises the right alarm with the right sentence
 within seconds, and the alarm ends with it."""
 import os
+import resource
 import signal
 import time
 
@@ -185,3 +186,30 @@ def test_losses(new_ioc, new_monitor):
     for name in ("LOST_CNT", "PACKET_LOST_CNT"):
         until(lambda: alarm(monitor, name) == ("NO_ALARM", ""), 90, lambda: f"{name}: {alarm(monitor, name)}")
         assert time.monotonic() - begin > 50 and monitor.get(name) > 0
+
+
+def test_files_run_out(new_ioc, monitor):  # noqa: F811
+    """An IOC has nine of ten files open, then all but one; then it may open more. The neighbour has enough."""
+    ioc, _ = new_ioc(db.READY).start(), new_ioc(db.READY).start()
+    monitor.wait_ioc(ioc)
+    limits = resource.prlimit(ioc.pid, resource.RLIMIT_NOFILE)
+    until(lambda: alarm(monitor, "IOC_FILE_MAX")[0] == "NO_ALARM", 20, lambda: alarm(monitor, "IOC_FILE_MAX"))
+    for part, wanted in (0.9, "MINOR"), (0.99, "MAJOR"):
+        files = len(os.listdir(f"/proc/{ioc.pid}/fd"))
+        resource.prlimit(ioc.pid, resource.RLIMIT_NOFILE, (int(files / part), limits[1]))
+        until(lambda: alarm(monitor, "IOC_FILE_MAX")[0] == wanted, 20, lambda: f"{wanted}: {alarm(monitor, 'IOC_FILE_MAX')}")
+    resource.prlimit(ioc.pid, resource.RLIMIT_NOFILE, limits)
+    until(lambda: alarm(monitor, "IOC_FILE_MAX")[0] == "NO_ALARM", 20, lambda: alarm(monitor, "IOC_FILE_MAX"))
+
+
+def test_cost(new_ioc, new_monitor):
+    """With a limit that a busy IOC exceeds at level chains, and that no IOC does at level puts."""
+    ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}", SCAN=".1 second") for i in range(50))).start()
+    monitor = new_monitor().start()
+    monitor.wait_ioc(ioc)
+    monitor.command(f"dbpf {monitor.prefix}COST.HYST 0")
+    monitor.command(f"dbpf {monitor.prefix}COST.HIGH 0.002")
+    monitor.set_filter(LEVEL="chains")
+    until(lambda: alarm(monitor, "COST")[0] == "MINOR", 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
+    monitor.set_filter(LEVEL="puts")
+    until(lambda: alarm(monitor, "COST")[0] == "NO_ALARM", 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")

@@ -99,3 +99,13 @@ def test_messages_of_troubleshooting_exist():
             parts = [part.split() for part in re.split(r'…|\d+|"|[();]|: |, ', message)]
             rows = [" ".join(words[i:i + 3]) for words in parts for i in range(len(words) - 2)]
             assert not rows or any(row in code for row in rows), message
+
+
+def test_lights_have_their_tests():
+    """Each test that the table of lights names exists, and each PV is one with an alarm."""
+    table = REFERENCE.partition("### Lights and their tests")[2].partition("\n## ")[0]
+    named = re.findall(r"`(test_\w+\.py)::(test_\w+)`", table)
+    assert len(named) > 15
+    for file, test in named:
+        assert re.search(rf"(?m)^def {test}\(", (paths.TESTS / "integration" / file).read_text()), (file, test)
+    assert set(re.findall(r"`([A-Z_]+)`", "".join(line.split("|")[2] for line in table.splitlines() if line.startswith("| ")))) <= set(RECORDS)
