@@ -306,6 +306,7 @@ def test_killed_while_it_ends(new_ioc, new_monitor, monkeypatch, rights):
         monitor.process.wait(30)
         takes = takes or time.monotonic() - begin
         until(lambda: not any(changed_code(ioc.pid) for ioc in iocs), 10, lambda: [changed_code(ioc.pid) for ioc in iocs])
+        monitor.discard()  # its port is free again
 
 
 def test_two_monitors(new_ioc, new_monitor):
