@@ -1,52 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "code/mapping.h"
 #include "probe/childTrial.h"
 #include "probe/uprobeMulti.h"
 
 /* --- the place of a function of ours --- */
 
-/* map_files shows the file even if it was replaced, but only root may use it. For others the name does, if it still
- * means the same file. */
 int ebpfMonOwnCodeFind(uint64_t addr, char *path, size_t size, uint64_t *offset)
 {
-    FILE *f = fopen("/proc/self/maps", "r");
-    char line[512];
-    int found = -1;
+    ebpfMonMappings maps;
+    ebpfMonMapping map;
+    struct stat st;
+    int isFound = 0;
 
-    while (f && found < 0 && fgets(line, sizeof(line), f)) {
-        uint64_t start, end, off, inode;
-        struct stat st;
-        int name = 0;
-
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %" SCNu64 " %n", &start, &end, &off, &inode,
-                   &name) != 4 || !name)
-            continue;
-        if (addr < start || addr >= end)
-            continue;
-        snprintf(path, size, "/proc/self/map_files/%" PRIx64 "-%" PRIx64, start, end);
-        if (access(path, R_OK)) {
-            line[strcspn(line, "\n")] = 0;
-            if (stat(line + name, &st) || st.st_ino != inode)
-                break;
-            snprintf(path, size, "%s", line + name);
-        }
-        *offset = addr - start + off;
-        found = 0;
-    }
-    if (f)
-        fclose(f);
-    return found;
+    if (ebpfMonMappingsOpen(&maps, getpid()))
+        return -1;
+    while (!isFound && ebpfMonMappingsReadNext(&maps, &map))
+        isFound = addr >= map.start && addr < map.end;
+    *offset = isFound ? addr - map.start + map.offset : 0;
+    isFound = isFound && ebpfMonMappingFindPath(getpid(), &map, path, size, &st) == 0;
+    ebpfMonMappingsClose(&maps);
+    return isFound ? 0 : -1;
 }
 
 /* --- a child that may come to harm --- */
