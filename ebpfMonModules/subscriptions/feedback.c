@@ -4,6 +4,7 @@
  * lead back to puts, and a PV that comes again and again on this way is in a circle. That is certain. That a client
  * writes in answer to an update is not: it may have both for other reasons.
  */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,7 +237,7 @@ static void describe(const pvEntry *e, int kind, int who, char *text, size_t siz
 {
     if (kind == kindTurns)
         snprintf(text, size, "%.60s and %.60s overwrite each other in turn, %u times in %.0f s", e->writer[0].name,
-                 e->writer[1].name, e->turns, (double)(e->turnAt - e->turnsSince) / 1e9);
+                 e->writer[1].name, e->turns, ceil((double)(e->turnAt - e->turnsSince) / 1e9));
     else if (kind == kindCircle)
         snprintf(text, size, "links through CA write in a circle, %.3g/s: %s", e->writer[0].rate + e->writer[1].rate,
                  e->circle);

@@ -466,7 +466,7 @@ def in_turn(t):
     for value in range(5):  # nine turns
         one.put(t.pv("A"), rawca.DOUBLE, [1.0], True)
         two.put(t.pv("A"), rawca.DOUBLE, [2.0], True)
-    yield Question(t.pv("A"), r"write: 1 .* overwritten: 2 .* by right@test.*; left@test.* and right@test.* overwrite each other in turn, 9 times", "left@",
+    yield Question(t.pv("A"), r"write: 1 .* overwritten: 2 .* by right@test.*; (left|right)@test.* and (left|right)@test.* overwrite each other in turn, 9 times", "left@",
                    (t.pv("A"), "right@"), also="(post: no client|write: 1 .* overwritten)")
     one.close()
     two.close()

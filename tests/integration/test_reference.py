@@ -14,7 +14,7 @@ MACRO = {"$(N=$(REC))": "$(N)", "$(N=$(IOC))": "$(N)"}
 def records():
     """Name → record type, type of elements, unit. Without the headings of tables."""
     found = {}
-    for file in "ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db", *paths.MODULE_DBS:
+    for file in "ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db", "ebpfMonWatchSubscriptions.db", "ebpfMonIocSubscriptions.db", *paths.MODULE_DBS:
         text = (paths.DB / file).read_text()
         for rtype, name, body in re.findall(r'(?ms)^record\((\w+), "\$\(P\)([^"]+)"\) \{$(.*?)^\}', text):
             for long, short in MACRO.items():
