@@ -244,8 +244,10 @@ void ebpfMonTypeTrialExcuse(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uin
 {
     triedRecord *r = trial ? findRecord(trial, index) : NULL;
 
-    if (r)
+    if (r) {
         beginRecord(r, t, 0);
+        t->recState[index].unlocked = 0;
+    }
 }
 
 int64_t ebpfMonTypeTrialGetAhead(const ebpfMonTypeTrial *trial, uint32_t index)
@@ -322,9 +324,14 @@ static int findUnlockedTypes(ebpfMonTypeTrial *trial, const ebpfMonTarget *t)
 
     for (uint32_t i = 0; i < trial->count; i++) {
         uint32_t index = trial->record[i].index;
+        uint8_t behind;
 
-        if (!t->recState[index].unlocked || !isJudged(*ebpfMonCatalogueStamps(t->cat, index)) ||
-            findBehind(trial, t, index))
+        if (!t->recState[index].unlocked || !isJudged(*ebpfMonCatalogueStamps(t->cat, index)))
+            continue;
+        behind = findBehind(trial, t, index);
+        if (behind == EBPFMON_STAMPS_UNLOCKED) /* its links may change */
+            t->recState[index].unlocked = 0;
+        if (behind)
             continue;
         setWrong(trial, t, index, EBPFMON_STAMPS_UNLOCKED);
         any = 1;

@@ -368,6 +368,11 @@ static void testUnlocked(void)
     testOk(look(1) == ebpfMonTrialNothing && type[2].stamps == EBPFMON_STAMPS_SEEN, "what it misses is not its type's");
     ebpfMonAuditsGet(audits, &results);
     testOk(!results.count[ebpfMonAuditProcessings], "… and no disagreement");
+    rec[fair0].toCount = 0;
+    testOk(look(1) == ebpfMonTrialNothing && type[2].stamps == EBPFMON_STAMPS_SEEN, "nor when no link leads to it");
+    state[quiet0].unlocked = 1;
+    ebpfMonTypeTrialExcuse(trial, &target, quiet0);
+    testOk(look(1) == ebpfMonTrialNothing && type[2].stamps == EBPFMON_STAMPS_SEEN, "nor after a link not known");
     rec[fair0].to = NULL;
     rec[fair0].toCount = 0;
 }
