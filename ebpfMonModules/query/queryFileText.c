@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "common/text.h"
-#include "host/procInfo.h"
+#include "host/procRead.h"
 #include "host/syscallName.h"
 #include "query/queryFileText.h"
 

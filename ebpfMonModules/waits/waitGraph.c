@@ -16,7 +16,7 @@
 #include "code/stack.h"
 #include "common/array.h"
 #include "common/text.h"
-#include "host/procInfo.h"
+#include "host/procRead.h"
 #include "host/syscallName.h"
 #include "ioc/baseLayout.h"
 #include "waits/waitFiles.h"

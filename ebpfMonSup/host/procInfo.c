@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <linux/capability.h>
@@ -24,7 +23,6 @@
 
 /* All files are those of proc(5); each is read once, in one piece and up to a limit. */
 
-#define MAX_PROCS   (1u << 22)     /* PID_MAX_LIMIT of the kernel */
 #define MAX_ENVIRON (1u << 20)
 #define MAX_CMDLINE (64u * 1024u)
 #define MAX_ARGS    64u            /* arguments looked at */
@@ -75,55 +73,6 @@ uint64_t ebpfMonProcProgramInode(pid_t pid)
 
     snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
     return findInode(pid, path);
-}
-
-static int compareNumbers(const void *a, const void *b)
-{
-    int x = *(const int *)a, y = *(const int *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-static int listNumbers(const char *folder, unsigned most, int **numbers)
-{
-    size_t n = 0, room = 0;
-    DIR *dir = opendir(folder);
-    struct dirent *entry;
-
-    *numbers = NULL;
-    if (!dir)
-        return -1;
-    while (n < most && (entry = readdir(dir)) != NULL) {
-        char *end;
-        long number = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, &end, 10) : -1;
-
-        if (number < 0 || number > INT_MAX || *end)
-            continue;
-        if (ebpfMonArrayGrow(numbers, &room, n + 1, 512, sizeof(**numbers))) {
-            free(*numbers);
-            *numbers = NULL;
-            closedir(dir);
-            return -1;
-        }
-        (*numbers)[n++] = (int)number;
-    }
-    closedir(dir);
-    if (n)
-        qsort(*numbers, n, sizeof(**numbers), compareNumbers);
-    return (int)n;
-}
-
-int ebpfMonProcList(pid_t **pids)
-{
-    return listNumbers("/proc", MAX_PROCS, pids);
-}
-
-int ebpfMonProcListNumbers(pid_t pid, const char *folder, unsigned most, int **numbers)
-{
-    char path[48];
-
-    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, folder);
-    return listNumbers(path, most, numbers);
 }
 
 int ebpfMonProcSeccomp(pid_t pid)

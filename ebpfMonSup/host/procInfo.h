@@ -13,11 +13,6 @@
 
 #define EBPFMON_IOCNAME_SIZE 61
 
-/* All process ids of /proc, ascending. Returns their number, -1 on error; *pids is malloc'ed for the caller. */
-int ebpfMonProcList(pid_t **pids);
-/* The same of the numbers that a folder of a process lists ("task", "fd"), at most so many. */
-int ebpfMonProcListNumbers(pid_t pid, const char *folder, unsigned most, int **numbers);
-
 /* Display name of an IOC: its IOC environment variable; IOC_NAME, if IOC is not there or is a path (epics-containers);
  * else the folder of its st.cmd (an argument that ends in .cmd; relative ones are resolved by its working directory);
  * else its command (for an interpreter, the script or -m module). "buf" is always terminated, too long ends in "...".

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <linux/nsfs.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/shares.h"
 #include "ebpfMonEvent.h"
@@ -99,6 +103,7 @@ uid_t ebpfMonProcNetnsPayer(pid_t pid)
 
 /* --- reading --- */
 
+#define MAX_PROCS (1u << 22) /* PID_MAX_LIMIT of the kernel */
 #define FORKED 0x40 /* PF_FORKNOEXEC of the kernel's linux/sched.h */
 
 ssize_t ebpfMonProcReadFile(const char *path, char *buf, size_t size)
@@ -153,6 +158,55 @@ uint64_t ebpfMonProcFindNumber(const char *text, const char *name, uint64_t othe
     uint64_t n = p ? strtoull(p + strlen(name), &end, 10) : 0;
 
     return p && end != p + strlen(name) ? n : otherwise;
+}
+
+static int compareNumbers(const void *a, const void *b)
+{
+    int x = *(const int *)a, y = *(const int *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+static int listNumbers(const char *folder, unsigned most, int **numbers)
+{
+    size_t n = 0, room = 0;
+    DIR *dir = opendir(folder);
+    struct dirent *entry;
+
+    *numbers = NULL;
+    if (!dir)
+        return -1;
+    while (n < most && (entry = readdir(dir)) != NULL) {
+        char *end;
+        long number = isdigit((unsigned char)entry->d_name[0]) ? strtol(entry->d_name, &end, 10) : -1;
+
+        if (number < 0 || number > INT_MAX || *end)
+            continue;
+        if (ebpfMonArrayGrow(numbers, &room, n + 1, 512, sizeof(**numbers))) {
+            free(*numbers);
+            *numbers = NULL;
+            closedir(dir);
+            return -1;
+        }
+        (*numbers)[n++] = (int)number;
+    }
+    closedir(dir);
+    if (n)
+        qsort(*numbers, n, sizeof(**numbers), compareNumbers);
+    return (int)n;
+}
+
+int ebpfMonProcList(pid_t **pids)
+{
+    return listNumbers("/proc", MAX_PROCS, pids);
+}
+
+int ebpfMonProcListNumbers(pid_t pid, const char *folder, unsigned most, int **numbers)
+{
+    char path[48];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, folder);
+    return listNumbers(path, most, numbers);
 }
 
 const char *ebpfMonProcFindField(const char *stat, int field)

@@ -37,6 +37,11 @@ uint64_t ebpfMonProcFindNumber(const char *text, const char *name, uint64_t othe
 /* The blank before a field of stat, from the third one on; NULL: there is none. */
 const char *ebpfMonProcFindField(const char *stat, int field);
 
+/* All process ids of /proc, ascending. Returns their number, -1 on error; *pids is malloc'ed for the caller. */
+int ebpfMonProcList(pid_t **pids);
+/* The same of the numbers that a folder of a process lists ("task", "fd"), at most so many. */
+int ebpfMonProcListNumbers(pid_t pid, const char *folder, unsigned most, int **numbers);
+
 /* What a thread does: 'R', 'S', 'D', 'T' and so on (proc(5)); 0: it is gone. */
 char ebpfMonProcThreadState(pid_t pid, pid_t tid);
 

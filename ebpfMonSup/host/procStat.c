@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "host/procInfo.h"
+#include "host/procRead.h"
 #include "host/procStat.h"
 #include "host/syscallName.h"
 

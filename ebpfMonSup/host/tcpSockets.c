@@ -17,7 +17,7 @@
 
 #include "common/array.h"
 #include "host/netnsSocket.h"
-#include "host/procInfo.h"
+#include "host/procRead.h"
 #include "host/tcpSockets.h"
 
 /* --- addresses as text --- */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/worker.h"
-#include "host/procInfo.h"
+#include "host/procRead.h"
 #include "probe/kernelLoad.h"
 #include "probe/kernelLoaded.h"
 #include "probe/kernelTables.h"
