@@ -6,7 +6,8 @@
     power [N]       the same with a loss of power of the disk (ext4 in a file, FS_IOC_SHUTDOWN), N times (20): what is there is the
                     begin of what was written
     cost [ROUNDS]   own CPU time and that of an IOC with the load of a site (tests/bench/site.py), with the history and without (5)
-    rate [SECONDS]  one client writes 10,000 values a second (60), then 100 a second as long. What the history has not, is counted
+    rate [SECONDS]  one client writes 10,000 values a second (60), 100 a second as long, and ten seconds as many as it can up to
+                    60,000. What the history has not, is counted
     day [FOLDER]    seven incidents, of which only this script knows time, value and culprit. What do the history, caPutLog and an
                     archiver say of them? FOLDER: where tools/modules.sh has built caPutLog
 """
@@ -173,9 +174,18 @@ def rate(tmp, seconds):
     until(lambda: monitor.get("HISTORY_STATE") == 1, 20, "the history")
     monitor.wait_ioc(ioc)
     sid, sent = client.sid(ioc.prefix + "N"), 0
+
+    def put_last():
+        """While there is no room, a put is lost: then another one."""
+        nonlocal sent
+        sent += 1
+        client.put(ioc.prefix + "N", rawca.LONG, [sent])
+        time.sleep(2)  # it is kept after half a second
+        return query(file, f"SELECT 1 FROM rows WHERE pv LIKE '%:N' AND value = '{sent}'")
+
     print("| puts a second | sent | kept | lost: counted by the history | by the monitor | not counted | CPU of the monitor, % of a core |")
     print("|---:|---:|---:|---:|---:|---:|---:|")
-    for puts in (10000, 100):
+    for puts, seconds in ((10000, seconds), (100, seconds), (60000, 10)):
         before, first = {n: monitor.get(n) for n in ("HISTORY_LOST_CNT", "LOST_CNT")}, sent
         used, begin = site.cpu(monitor.process.pid), time.monotonic()
         while (now := time.monotonic() - begin) < seconds:
@@ -183,17 +193,19 @@ def rate(tmp, seconds):
             client.send(b"".join(rawca.write(sid, rawca.LONG, [sent + 1 + i]) for i in range(due)))
             sent += due
             time.sleep(0.01)  # the pace
-        client.put(ioc.prefix + "N", rawca.LONG, [sent := sent + 1])
         took, cpu = time.monotonic() - begin, site.cpu(monitor.process.pid) - used
-        until(lambda last=sent: query(file, f"SELECT 1 FROM rows WHERE pv LIKE '%:N' AND value = '{last}'"), 60, "the last one is kept")
-        values = [int(v) for v, in query(file, f"SELECT value FROM rows WHERE kind = 'put' AND pv LIKE '%:N' AND value + 0 > {first} ORDER BY id")]
-        assert values == sorted(set(values)), "a row is there twice, or in the wrong order"
+        until(put_last, 60, "the last one is kept")
+        values = [int(v) for v, in query(file, f"SELECT value FROM rows WHERE kind = 'put' AND pv LIKE '%:N' AND value + 0 > {first} "
+                                               "ORDER BY time, id")]
+        assert len(values) == len(set(values)), "a row is there twice"
+        assert puts > 10000 or values == sorted(values), "the order is wrong"  # of a flood, what packets told of
         lost = {n: monitor.get(n) - v for n, v in before.items()}
         missing = sent - first - len(values)
         print(f"| {(sent - first) / took:.0f} | {sent - first} | {len(values)} | {lost['HISTORY_LOST_CNT']:.0f} | {lost['LOST_CNT']:.0f} | "
               f"{max(0, missing - sum(lost.values())):.0f} | {cpu / took / 1e7:.1f} |", flush=True)
         assert missing <= sum(lost.values()), "something is neither kept nor counted"
         assert puts > 100 or not missing, "100 a second are not kept"
+        until(lambda: monitor.get("HOST_STATUS") == 0, 120, lambda: monitor.text("HOST_STATUS_MSG"))
     assert query(file, "PRAGMA integrity_check") == [("ok",)]
     print(f"{file.stat().st_size / 1e6:.0f} MB")
 
