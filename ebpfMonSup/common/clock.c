@@ -191,12 +191,14 @@ void ebpfMonClockStepsEnd(ebpfMonClockSteps *steps)
 
 ebpfMonClockStep ebpfMonClockStepsLook(ebpfMonClockSteps *steps, uint64_t *since)
 {
-    uint64_t at = ebpfMonClockMonotonic(), before = steps->sets, offset;
+    uint64_t at = ebpfMonClockMonotonic(), before = steps->sets, offset = 0;
 
-    do {
+    for (int tries = 0; tries < TRIES; tries++) {
         steps->sets = countSets(steps);
         offset = ebpfMonClockUnixOffset();
-    } while (countSets(steps) != steps->sets);
+        if (countSets(steps) == steps->sets)
+            break;
+    }
     *since = steps->at + offset - SURE_NS;
     steps->at = at;
     return ebpfMonClockStepsJudge(steps, steps->sets - before, offset);
