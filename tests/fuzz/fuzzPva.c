@@ -17,7 +17,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             circuit.limits = little;
         }
         driverPlay(&circuit, data, size);
-        ebpfMonPvaProtocol.name(circuit.state, 1, "renamed");
         driverClose(&circuit);
         if (circuit.stats.memory || circuit.stats.channels) {
             abort();
