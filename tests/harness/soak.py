@@ -51,6 +51,7 @@ CHECK_LONG = {
     "test_large_iocs": "test_records",
     "test_table_grows": "test_places_are_used_again",
     # counts: threads that meet
+    "test_old_defects": "test_explore",
     "test_passes_stretches.py": "test_passes_random.py",
     "test_passes_disabled.py::test_others_process": "test_passes_random.py",
     "test_passes_disabled.py::test_puts_disable": "test_passes_random.py",
