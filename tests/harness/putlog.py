@@ -21,7 +21,7 @@ class PutLog:
 
     def command(self):
         """The command for the monitor's start-up script."""
-        return f'ebpfMonJsonLog "{self.path}" 100 0 1 all'
+        return f'ebpfMonJsonLog "{self.path}" 0 0 1 all'
 
     def all(self):
         """All puts. Reads only the lines that are new: tests ask often, and a log may have thousands of them."""

@@ -144,10 +144,18 @@ def test_hostile_packets(tmp_path, net, module_monitor):
 
 
 def judge(lines, clients, pvs, what):
+    """Of the IOC each put must be right. Of the server without Base only packets tell, and a flood of them may hide the name of a
+    channel, a reply or a put, as the counts of losses say: in a long run one in fifty at most."""
     made = {float(v): (c, pid) for c in clients for v, pid in c.made.items()}
+    few = len(clients[3].made) // 50 if SECONDS > 60 else 0
     seen, wrong = {}, []
     for o in lines:
         value, own = float(o["value"]) if o["pv"] in pvs else None, None
+        if few and "raw" in o["ioc"] and (o["pv"].startswith("sid ") or o["result"] == "unknown"):
+            hidden = float(o["value"])
+            if hidden in made and hidden not in seen and o.get("real_user", clients[3].user.pw_name) == clients[3].user.pw_name:
+                few, seen[hidden] = few - 1, o
+                continue
         if value in made:
             own, pid = made[value]
         if not own or own.pv != o["pv"] or value in seen or o["result"] != "ok":
@@ -156,6 +164,8 @@ def judge(lines, clients, pvs, what):
             wrong.append((f"made by {own.user.pw_name} {pid}", o))
         seen[value] = o
     missing = sorted(set(made) - set(seen))
+    if sum(made[v][0] is clients[3] for v in missing) <= few:
+        missing = [v for v in missing if made[v][0] is not clients[3]]
     assert not wrong and not missing, \
         f"{what}: {len(wrong)} wrong, {len(missing)} missing of {len(made)}: {wrong[:8]}, {missing[:20]}"
     assert all(any("real_user" in o for v, o in seen.items() if made[v][0] is c) for c in clients)
