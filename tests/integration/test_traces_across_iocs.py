@@ -244,7 +244,8 @@ def test_cause_ends_long_after_its_effects(rotel, iocs, monitor, module_ioc):
     found = {name: [s for s in spans if s["name"] == name and "epics.chain.cause" in s["attributes"]] for name in effects}
     assert all(len(f) == 1 for f in found.values()), found
     assert {f[0]["attributes"]["epics.chain.incomplete"] for f in found.values()} == {"false"}, found
-    assert len({s["id"] for s in rotel.spans()}) == len({(s["trace"], s["id"]) for s in rotel.spans()}), "one id in two traces"
+    spans = rotel.spans()
+    assert len({s["id"] for s in spans}) == len({(s["trace"], s["id"]) for s in spans}), "one id in two traces"
 
 
 def test_puts_wait_for_the_lock(rotel, iocs, monitor, module_ioc):
