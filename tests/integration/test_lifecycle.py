@@ -234,9 +234,9 @@ def test_many_quick_restarts(new_ioc, monitor):
 
 @soak
 def test_bounded_memory_over_restarts(new_ioc, monitor):
-    """The catalogue of this IOC takes about 4 MB of the monitor's memory. Two restarts of the IOC (six in the long
+    """The catalogue of this IOC takes about 4 MB of the monitor's memory. Three restarts of the IOC (six in the long
     form) take less memory than those of as many restarts. Other IOCs of the host take some, too."""
-    lives = size(2, 6)
+    lives = size(3, 6)
     text = db.READY + "".join(db.counter(f"C{i}") for i in range(30000))
     ioc, other = new_ioc(text), new_ioc(text)
     # An IOC that ended is kept for 3 s, in which the next one may be read or not: memory for two is used before it is measured.
@@ -256,7 +256,7 @@ def test_bounded_memory_over_restarts(new_ioc, monitor):
         if i % lives == 0:
             sizes.append(resident(monitor.process.pid))
     print(sizes)
-    assert sizes[2] - sizes[1] < 4 << 20, sizes  # if the catalogue stayed: 8 MB, 24 MB
+    assert sizes[2] - sizes[1] < 8 << 20, sizes  # if the catalogue stayed: 12 MB, 24 MB; some come and go
 
 
 @pytest.mark.parametrize("how", ["exit", "SIGTERM", "SIGKILL"])
