@@ -247,17 +247,20 @@ static __always_inline void keepServed(struct sock *sk)
     }
     if (ebpfMonIsLoopback(peer.addr, peer.addr6))
         return;
-    bpf_map_delete_elem(&accepted, &peer);
-    if (!BPF_CORE_READ(tcp, bytes_received))
-        return;
-    readFirst(sk, &ended.first);
-    before = bpf_map_lookup_elem(&endedServed, &peer);
-    if (before) {
-        struct ebpfMonOwned nobody = { .first = before->first, .upTo = before->upTo, .endedAt = before->endedAt };
+    if (BPF_CORE_READ(tcp, bytes_received)) {
+        readFirst(sk, &ended.first);
+        before = bpf_map_lookup_elem(&endedServed, &peer);
+        if (before) {
+            struct ebpfMonOwned nobody = { .first = before->first, .upTo = before->upTo, .endedAt = before->endedAt };
 
-        keepEarlier(&peer, &nobody, &ended.first);
+            keepEarlier(&peer, &nobody, &ended.first);
+        }
+        bpf_map_update_elem(&endedServed, &peer, &ended, BPF_ANY);
     }
-    bpf_map_update_elem(&endedServed, &peer, &ended, BPF_ANY);
+    /* Last: who looks into "accepted" first finds the connection there or in "endedServed", also if this program is
+     * preempted here. While it is in the former and its socket is gone, it is looked for again
+     * (ebpfMonConnectionSocketsFind). */
+    bpf_map_delete_elem(&accepted, &peer);
 }
 
 /* The socket is closed. skc_num is 0 already if the kernel had chosen the port (tcp_set_state). */
