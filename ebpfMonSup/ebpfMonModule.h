@@ -102,7 +102,7 @@ typedef struct {
     struct ebpfMonTargets *targets;      /* watch/target.h */
     const struct ebpfMonCosts *costs;    /* probe/calibrate.h */
     struct ebpfMonPacketServers *packetServers; /* model/packetServers.h */
-    struct ebpfMonUsage *usage;          /* usage/usage.h */
+    struct ebpfMonUsage *usage;          /* clients/clients.h */
     struct ebpfMonSearch *search;        /* search/search.h */
     const struct ebpfMonPutRoom *put;    /* put/putRoom.h */
     struct ebpfMonPutLogs *logs;         /* export/log/putLogs.h */

@@ -27,7 +27,7 @@
 #include "queues/refusals.h"
 #include "queues/unconnected.h"
 #include "search/search.h"
-#include "usage/usage.h"
+#include "clients/clients.h"
 #include "watch/target.h"
 
 /* --- reasons ---

@@ -9,7 +9,7 @@
 #include "host/tcpSockets.h"
 #include "subscriptions/accessRules.h"
 #include "subscriptions/eventLists.h"
-#include "usage/clients.h"
+#include "clients/clientTable.h"
 
 /* What is in the way of a client; the worst comes last. */
 typedef enum {

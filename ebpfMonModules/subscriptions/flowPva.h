@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What servers of this host send by pvAccess: clients and monitors as packets show them (usage/pvaClients.h), and what
+ * What servers of this host send by pvAccess: clients and monitors as packets show them (clients/packetClients.h), and what
  * waits for them in dbEvent.c, where QSRV subscribes. Only the thread of subscriptions.c uses this module.
  */
 #ifndef EBPFMON_FLOWPVA_H
 #define EBPFMON_FLOWPVA_H
 
 #include "subscriptions/flowIoc.h"
-#include "usage/pvaClients.h"
+#include "clients/packetClients.h"
 
 /* QSRV's subscription for values to the record of a monitor. */
 typedef enum {

@@ -4,7 +4,7 @@
  * way: the thread of the module. Each second it reads the counters of each subscription (eventLists.h), what packets
  * have shown of pvAccess (flowPva.h), and what the kernel knows of the connections, less often in a silence, or if it
  * would take more than EBPFMON_SUBSCRIPTIONS_COST of a core. The lists themselves come from the look at the clients
- * (usage/clients.h). Nothing is attached.
+ * (clients/clientTable.h). Nothing is attached.
  */
 #ifndef EBPFMON_SUBSCRIPTIONS_H
 #define EBPFMON_SUBSCRIPTIONS_H
@@ -13,7 +13,7 @@
 #include "subscriptions/flowIoc.h"
 #include "subscriptions/flowPva.h"
 #include "subscriptions/flowSums.h"
-#include "usage/usage.h"
+#include "clients/clients.h"
 
 #define EBPFMON_SUBSCRIPTIONS_COST 0.005 /* cores */
 #define EBPFMON_SUBSCRIPTION_ROWS 200

@@ -4,7 +4,7 @@
 #define EBPFMON_UNUSEDREPORT_H
 
 #include "common/textReport.h"
-#include "usage/clients.h"
+#include "clients/clientTable.h"
 #include "uses/useStore.h"
 
 /* Adds the records of all watched IOCs that match "pattern" and were not used in the last "days". 0, or -1: the file

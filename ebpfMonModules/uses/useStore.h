@@ -16,7 +16,7 @@
 
 #include <sys/types.h>
 
-#include "usage/clients.h"
+#include "clients/clientTable.h"
 #include "uses/useNotes.h"
 
 #define EBPFMON_WATCHED_LISTS   1 /* the list of its clients was read */

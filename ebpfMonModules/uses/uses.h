@@ -7,7 +7,7 @@
 #define EBPFMON_USES_H
 
 #include "common/textReport.h"
-#include "usage/usage.h"
+#include "clients/clients.h"
 #include "uses/useKeeper.h"
 #include "uses/useNotes.h"
 

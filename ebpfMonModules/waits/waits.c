@@ -15,7 +15,7 @@
 #include "host/foreign.h"
 #include "host/procStat.h"
 #include "model/put.h"
-#include "usage/usage.h"
+#include "clients/clients.h"
 #include "waits/waits.h"
 #include "watch/target.h"
 

@@ -16,7 +16,7 @@
 #include "rules/rules.h"
 #include "search/search.h"
 #include "trace/traceRoom.h"
-#include "usage/usage.h"
+#include "clients/clients.h"
 #include "watch/requests.h"
 #include "watch/watchRoom.h"
 

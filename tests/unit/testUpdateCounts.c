@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage/clients.h: updates of channels, counted from events as packets give them. */
+/* clients/clientTable.h: updates of channels, counted from events as packets give them. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "usage/clients.h"
+#include "clients/clientTable.h"
 
 static ebpfMonUpdateCounts *counts;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* usage/pvaClients.h: clients and monitors of pvAccess, from events as packets give them. */
+/* clients/packetClients.h: clients and monitors of pvAccess, from events as packets give them. */
 #include <string.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
-#include "usage/pvaClients.h"
+#include "clients/packetClients.h"
 
 static ebpfMonPvaClients *clients;
 static int isCa;
@@ -122,7 +122,7 @@ static void testCaClient(void)
     isCa = 0;
 }
 
-MAIN(testPvaClients)
+MAIN(testPacketClients)
 {
     testPlan(17);
     clients = ebpfMonPvaClientsNew(NULL);

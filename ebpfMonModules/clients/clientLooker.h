@@ -7,7 +7,7 @@
 #ifndef EBPFMON_CLIENTLOOKER_H
 #define EBPFMON_CLIENTLOOKER_H
 
-#include "usage/clients.h"
+#include "clients/clientTable.h"
 
 typedef struct ebpfMonClientLooker ebpfMonClientLooker;
 

@@ -12,7 +12,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
-#include "usage/pvaClients.h"
+#include "clients/packetClients.h"
 
 #define CLIENT_BUCKETS  1024  /* powers of two */
 #define MONITOR_BUCKETS 16384

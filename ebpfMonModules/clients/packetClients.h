@@ -43,7 +43,7 @@ typedef struct ebpfMonPvaChannel {
     struct ebpfMonPvaChannel *nextOfBucket, *nextOfName;
     struct ebpfMonPvaClient *client;
     uint32_t sid;
-    uint64_t mark;          /* pvaClients.c's own */
+    uint64_t mark;          /* packetClients.c's own */
     char     name[];
 } ebpfMonPvaChannel;
 
@@ -62,7 +62,7 @@ typedef struct ebpfMonPvaClient {
     unsigned unkept;        /* monitors that are not kept: there are too many */
     ebpfMonPvaMonitor *monitor;
     ebpfMonPvaChannel *channel; /* those whose names are known */
-    uint64_t mark;          /* pvaClients.c's own */
+    uint64_t mark;          /* packetClients.c's own */
 } ebpfMonPvaClient;
 
 /* Who is behind a gateway: clients that have a channel of this name to it. */

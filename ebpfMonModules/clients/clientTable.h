@@ -6,9 +6,9 @@
 #include "common/textReport.h"
 #include "ioc/caServer.h"
 #include "put/putClients.h"
-#include "usage/iocConnections.h"
-#include "usage/pvaClients.h"
-#include "usage/updateCounts.h"
+#include "clients/iocConnections.h"
+#include "clients/packetClients.h"
+#include "clients/updateCounts.h"
 #include "watch/target.h"
 
 /* --- clients --- */

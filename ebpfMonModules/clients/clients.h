@@ -9,10 +9,10 @@
 #include "common/textReport.h"
 #include "model/put.h"
 #include "put/putClients.h"
-#include "usage/clientLooker.h"
-#include "usage/clients.h"
-#include "usage/iocConnections.h"
-#include "usage/pvaClients.h"
+#include "clients/clientLooker.h"
+#include "clients/clientTable.h"
+#include "clients/iocConnections.h"
+#include "clients/packetClients.h"
 #include "wire/wireEvent.h"
 
 /* Where uses go: the module that keeps them. Members NULL: there is none. */

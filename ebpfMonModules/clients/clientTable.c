@@ -14,7 +14,7 @@
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "model/published.h"
-#include "usage/clients.h"
+#include "clients/clientTable.h"
 #include "watch/connectionSockets.h"
 
 /* --- the table --- */

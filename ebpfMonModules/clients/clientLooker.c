@@ -9,7 +9,7 @@
 #include "common/clock.h"
 #include "common/worker.h"
 #include "model/published.h"
-#include "usage/clientLooker.h"
+#include "clients/clientLooker.h"
 
 #define EBPFMON_CLIENT_PERIOD 10.0 /* s */
 

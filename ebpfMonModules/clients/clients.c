@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
-#include "usage/usage.h"
+#include "clients/clients.h"
 
 #define LOOK_SECONDS 5.0
 

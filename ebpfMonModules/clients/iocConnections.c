@@ -11,7 +11,7 @@
 #include "common/text.h"
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
-#include "usage/iocConnections.h"
+#include "clients/iocConnections.h"
 
 /* --- circuits that packets show --- */
 

@@ -5,7 +5,7 @@
 #include <epicsMutex.h>
 
 #include "common/hash.h"
-#include "usage/updateCounts.h"
+#include "clients/updateCounts.h"
 
 #define BUCKETS 16384 /* a power of two */
 #define KEPT    2     /* A count stays if so many looks in a row did not ask for it: its channel may be newer than

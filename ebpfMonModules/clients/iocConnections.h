@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 #include "ioc/caServer.h"
-#include "ioc/pvxsServer.h"
+#include "clients/pvxsServer.h"
 #include "put/putClients.h"
 #include "wire/wireEvent.h"
 

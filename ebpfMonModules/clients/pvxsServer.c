@@ -10,7 +10,7 @@
 
 #include "common/array.h"
 #include "common/text.h"
-#include "ioc/pvxsServer.h"
+#include "clients/pvxsServer.h"
 
 #define HOLDER_WORDS 8    /* pvxServer_t: a mutex, and the server */
 #define PVT_WORDS    256  /* Server::Pvt; "connections" is at 760 bytes in 2026 */
