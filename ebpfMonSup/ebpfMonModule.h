@@ -102,7 +102,6 @@ typedef struct {
     struct ebpfMonTargets *targets;      /* watch/target.h */
     const struct ebpfMonCosts *costs;    /* probe/calibrate.h */
     struct ebpfMonPacketServers *packetServers; /* model/packetServers.h */
-    struct ebpfMonUsage *usage;          /* clients/clients.h */
     struct ebpfMonSearch *search;        /* search/search.h */
     const struct ebpfMonPutRoom *put;    /* put/putRoom.h */
     struct ebpfMonPutLogs *logs;         /* export/log/putLogs.h */
@@ -149,10 +148,12 @@ typedef struct ebpfMonPv {
 
 /* --- the module ------------------------------------------------------------------------------------------------ */
 
+struct ebpfMonPeer;
+struct ebpfMonPut;
 struct ebpfMonWireEvent;
 
-/* Functions may be NULL. None of put, trace, packet, message, event, iocs and second may wait for anything: the core's
- * threads call them. */
+/* Functions may be NULL. None of put, trace, packet, message, event, iocs and second, nor of those for modules of
+ * ebpfMon itself, may wait for anything: the core's threads call them. */
 typedef struct {
     const char *name;      /* for reports and messages */
     void *arg;             /* the first argument of each function */
@@ -174,6 +175,15 @@ typedef struct {
     /* A message was read (wire/wireEvent.h), before "packet" is told of the packet in which it ends. NULL: those that
      * were told since the last packet end in none. Only of a module of ebpfMon itself. */
     void (*message)(void *arg, const struct ebpfMonWireEvent *message);
+    /* These three only of a module of ebpfMon itself. A put is finished: also one that the filter hides (model/put.h).
+     * Event or packet thread. */
+    void (*finished)(void *arg, const struct ebpfMonPut *put);
+    /* The servers of this host were looked for again (put/servers.h); "haveChanged": since IOCs came or went. Packet
+     * thread. */
+    void (*servers)(void *arg, int haveChanged);
+    /* Finds the name of a channel of pvAccess on a connection that is older than the monitor. 0, or -1: it is not
+     * known. Packet thread. */
+    int  (*findChannel)(void *arg, const struct ebpfMonPeer *peer, unsigned sid, char *name, size_t size);
     /* An IOC started, ended or restarted, a thread hangs or goes on: a line of IOC_EVENTS. Publishing thread. */
     void (*event)(void *arg, const epicsTimeStamp *time, const char *text);
     /* IOCs started or ended, have other records, or are watched in another way; or servers that are no IOCs of EPICS

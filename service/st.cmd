@@ -12,6 +12,7 @@ epicsEnvSet "EBPFMON_P", "$(EBPFMON_P=$(EBPFMON_HOST):EBPF:)"
 var asCheckClientIP 1
 asSetFilename "$(EBPFMON_ETC)/ebpfMon.acf"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMon.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
+dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonClients.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonHistory.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"
 dbLoadRecords "$(EBPFMON_DATA)/db/ebpfMonInventory.db", "P=$(EBPFMON_P)$(EBPFMON_MACROS=)"

@@ -17,7 +17,8 @@
 #define START_SECONDS 0.2 /* between two questions whether the IOCs are found */
 
 struct ebpfMonClientLooker {
-    ebpfMonClientTable *table; /* fixed, as the next two */
+    ebpfMonClientTable *table; /* fixed, as the next three */
+    void (*publish)(void *arg);
     void (*looked)(void *arg);
     void *arg;
     ebpfMonSharedWorker worker;
@@ -26,13 +27,15 @@ struct ebpfMonClientLooker {
     int          isAsked;    /* atomic: a look is requested */
 };
 
-ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*looked)(void *arg), void *arg)
+ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*publish)(void *arg),
+                                            void (*looked)(void *arg), void *arg)
 {
     ebpfMonClientLooker *looker = calloc(1, sizeof(*looker));
 
     if (!looker)
         return NULL;
     looker->table = table;
+    looker->publish = publish;
     looker->looked = looked;
     looker->arg = arg;
     ebpfMonSharedWorkerInit(&looker->worker);
@@ -61,9 +64,8 @@ static void readClients(ebpfMonClientLooker *looker, ebpfMonWorker *worker)
     int isAsked = epicsAtomicCmpAndSwapIntT(&looker->isAsked, 1, 0);
 
     ebpfMonClientTableLook(looker->table, giveSign, worker);
-    ebpfMonClientReportPublish(looker->table);
-    if (looker->looked)
-        looker->looked(looker->arg);
+    looker->publish(looker->arg);
+    looker->looked(looker->arg);
     if (isAsked)
         epicsEventMustTrigger(looker->lookDone);
 }
@@ -92,7 +94,7 @@ static void runLooker(ebpfMonWorker *worker, void *arg)
             readClients(looker, worker);
             next = ebpfMonClockSeconds() + EBPFMON_CLIENT_PERIOD;
         } else if (ebpfMonWorkerWait(worker, next - now) && !epicsAtomicGetIntT(&looker->isAsked)) {
-            ebpfMonClientReportPublish(looker->table);
+            looker->publish(looker->arg);
         }
     }
 }

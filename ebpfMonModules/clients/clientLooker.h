@@ -11,9 +11,10 @@
 
 typedef struct ebpfMonClientLooker ebpfMonClientLooker;
 
-/* The table stays the caller's. The looking thread calls looked(arg) after each look, without a lock; it may be
- * NULL. NULL without memory. */
-ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*looked)(void *arg), void *arg);
+/* The table stays the caller's. The looking thread calls, without a lock, publish(arg) after each look and by
+ * ebpfMonClientLookerPublish, and then, after a look, looked(arg). NULL without memory. */
+ebpfMonClientLooker *ebpfMonClientLookerNew(ebpfMonClientTable *table, void (*publish)(void *arg),
+                                            void (*looked)(void *arg), void *arg);
 void ebpfMonClientLookerFree(ebpfMonClientLooker *looker); /* the thread has ended. NULL does no harm */
 
 /* 0, or -1 without memory. */

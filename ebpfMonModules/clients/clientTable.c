@@ -13,8 +13,9 @@
 #include "common/text.h"
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
-#include "model/published.h"
+#include "ebpfMonModule.h"
 #include "clients/clientTable.h"
+#include "shared/functionSite.h"
 #include "watch/connectionSockets.h"
 
 /* --- the table --- */
@@ -33,9 +34,8 @@ struct ebpfMonClientTable {
     ebpfMonPutClients *putClients;
     ebpfMonUpdateCounts *counts;
     ebpfMonFollowedCircuits *followed; /* NULL: they are not known */
+    ebpfMonPacketClients *packetClients; /* NULL: there are none */
     int                countsUnseen;
-    uint64_t         (*findPvxs)(pid_t pid); /* NULL: clients that only memory shows are not looked for */
-    ebpfMonPvaClients *pvaClients;     /* NULL: there are none */
     epicsMutexId       lock;     /* guards what follows. The looking thread reads without it, because only it writes */
     ebpfMonClientIoc   ioc[IOCS_MAX];
     unsigned           iocs;
@@ -43,7 +43,8 @@ struct ebpfMonClientTable {
 };
 
 ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
-                                          ebpfMonUpdateCounts *counts)
+                                          ebpfMonUpdateCounts *counts, ebpfMonFollowedCircuits *followed,
+                                          ebpfMonPacketClients *packetClients)
 {
     ebpfMonClientTable *table = calloc(1, sizeof(*table));
 
@@ -52,6 +53,8 @@ ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutCli
     table->targets = targets;
     table->putClients = clients;
     table->counts = counts;
+    table->followed = followed;
+    table->packetClients = packetClients;
     table->lock = epicsMutexMustCreate();
     return table;
 }
@@ -281,24 +284,9 @@ static ebpfMonUpdateCount *readCounts(ebpfMonClientTable *table, const ebpfMonCa
 
 /* --- a look ----------------------------------------------------------------------------------------------------- */
 
-void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCircuits *followed)
-{
-    table->followed = followed;
-}
-
-void ebpfMonClientTableSetPvxsFinder(ebpfMonClientTable *table, uint64_t (*find)(pid_t pid))
-{
-    table->findPvxs = find;
-}
-
 void ebpfMonClientTableCountUnseen(ebpfMonClientTable *table)
 {
     table->countsUnseen = 1;
-}
-
-void ebpfMonClientTableSetPvaClients(ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients)
-{
-    table->pvaClients = pvaClients;
 }
 
 void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId)
@@ -354,13 +342,22 @@ static void readIoc(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
     ebpfMonClientTableUnlock(table);
 }
 
+/* 0: it has none. */
+static uint64_t findPvxsServer(pid_t pid)
+{
+    static const char *const name = EBPFMON_PVXS_VARIABLE; /* static, so the file is that of an exported function */
+    ebpfMonVariable found = { .address = 0 };
+
+    return ebpfMonVariablesFind(pid, EBPFMON_PVXS_FUNCTION, &name, 1, &found) ? found.address : 0;
+}
+
 /* Reads the clients that only the memory of its pvxs server shows. */
 static void readHidden(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
 {
     ebpfMonHiddenClients *hidden;
 
     if (!ioc->isPvxsSought) {
-        ioc->pvxs = table->findPvxs(ioc->pid);
+        ioc->pvxs = findPvxsServer(ioc->pid);
         ioc->isPvxsSought = 1;
     }
     if (!ioc->pvxs)
@@ -409,7 +406,7 @@ void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), 
     for (unsigned i = 0; i < table->iocs; i++) {
         if (table->ioc[i].clientQ)
             readIoc(table, &table->ioc[i]);
-        if (table->followed && table->findPvxs)
+        if (table->followed)
             readHidden(table, &table->ioc[i]);
         if (table->countsUnseen)
             countConnections(table, &table->ioc[i]);
@@ -519,13 +516,13 @@ typedef struct {
 } pvaCopy;
 
 /* Nonzero: a client of a watched IOC, or of another server of this host. */
-static int isOfThisHost(const ebpfMonPvaClient *c)
+static int isOfThisHost(const ebpfMonPacketClient *c)
 {
     return c->iocId || (c->pid && c->pid != getpid());
 }
 
 /* Nonzero: it is older than the monitor, and the memory of the IOC tells what packets have not shown of it. */
-static int isHidden(const ebpfMonClientTable *table, const ebpfMonPvaClient *c)
+static int isHidden(const ebpfMonClientTable *table, const ebpfMonPacketClient *c)
 {
     for (unsigned n = 0; c->iocId && n < table->iocs; n++) {
         const ebpfMonHiddenClients *h = table->ioc[n].id == c->iocId ? table->ioc[n].hidden : NULL;
@@ -537,12 +534,12 @@ static int isHidden(const ebpfMonClientTable *table, const ebpfMonPvaClient *c)
     return 0;
 }
 
-static void countMatching(const ebpfMonPvaClient *c, const char *pattern, unsigned *channels, unsigned *monitors)
+static void countMatching(const ebpfMonPacketClient *c, const char *pattern, unsigned *channels, unsigned *monitors)
 {
     *channels = *monitors = 0;
-    for (const ebpfMonPvaChannel *ch = c->channel; ch; ch = ch->next)
+    for (const ebpfMonPacketChannel *ch = c->channel; ch; ch = ch->next)
         *channels += epicsStrGlobMatch(ch->name, pattern) != 0;
-    for (const ebpfMonPvaMonitor *m = c->monitor; m; m = m->next)
+    for (const ebpfMonPacketMonitor *m = c->monitor; m; m = m->next)
         *monitors += epicsStrGlobMatch(m->name, pattern) != 0;
 }
 
@@ -553,12 +550,12 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
     size_t count = 0, room = 0;
 
     *copy = NULL;
-    if (!table->pvaClients)
+    if (!table->packetClients)
         return 0;
     ebpfMonClientTableLock(table);
-    ebpfMonPvaClientsLock(table->pvaClients);
-    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(table->pvaClients, NULL); c;
-         c = ebpfMonPvaClientsNext(table->pvaClients, c)) {
+    ebpfMonPacketClientsLock(table->packetClients);
+    for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(table->packetClients, NULL); c;
+         c = ebpfMonPacketClientsNext(table->packetClients, c)) {
         unsigned channels = c->channels, monitors = c->monitors;
         pvaCopy *to;
 
@@ -578,7 +575,7 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
         memcpy(to->host, c->host, sizeof(to->host));
         memcpy(to->ioc, c->server, sizeof(to->ioc));
     }
-    ebpfMonPvaClientsUnlock(table->pvaClients);
+    ebpfMonPacketClientsUnlock(table->packetClients);
     ebpfMonClientTableUnlock(table);
     return count;
 }
@@ -651,7 +648,7 @@ static void addPvaClients(ebpfMonClientTable *table, ebpfMonClientValues *values
         values->subscriptions += copy[i].monitors;
         if (!row)
             continue;
-        ebpfMonPvaClientsFindWho(table->pvaClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
+        ebpfMonPutClientsFind(table->putClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
         *row = (ebpfMonClientRow){ .pid = who.peerPid, .channels = copy[i].channels, .subscriptions = copy[i].monitors,
                                    .since = getBeginTime(copy[i].openedAt), .bytes = -1 };
         nameClient(who.user, &copy[i].peer, copy[i].isPva ? " PVA" : "", row->name, sizeof(row->name));
@@ -670,18 +667,23 @@ static int compareRows(const void *left, const void *right)
     return strcmp(l->name, r->name);
 }
 
-void ebpfMonClientReportPublish(ebpfMonClientTable *table)
+static void copyPatterns(ebpfMonClientValues *to, const ebpfMonClientValues *from)
+{
+    memcpy(to->iocPattern, from->iocPattern, sizeof(to->iocPattern));
+    memcpy(to->pvPattern, from->pvPattern, sizeof(to->pvPattern));
+}
+
+void ebpfMonClientReportPublish(ebpfMonClientTable *table, ebpfMonClientValues *shown)
 {
     ebpfMonClientValues *values = calloc(1, sizeof(*values));
     const ebpfMonClientIoc *ioc;
-    ebpfMonPublished *published;
 
     if (!values)
         return;
-    published = ebpfMonPublishedLock();
-    memcpy(values->iocPattern, published->clients.iocPattern, sizeof(values->iocPattern));
-    memcpy(values->pvPattern, published->clients.pvPattern, sizeof(values->pvPattern));
-    ebpfMonPublishedUnlock();
+    values->isKnown = 1;
+    ebpfMonModuleLock();
+    copyPatterns(values, shown);
+    ebpfMonModuleUnlock();
     ebpfMonClientTableLock(table);
     for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++) {
         if (values->iocPattern[0] && !epicsStrGlobMatch(ioc->name, values->iocPattern))
@@ -695,15 +697,11 @@ void ebpfMonClientReportPublish(ebpfMonClientTable *table)
     ebpfMonClientTableUnlock(table);
     addPvaClients(table, values);
     qsort(values->row, values->rows, sizeof(values->row[0]), compareRows);
-    published = ebpfMonPublishedLock();
-    /* the operator may have changed the patterns meanwhile: do not put the old ones back */
-    memcpy(values->iocPattern, published->clients.iocPattern, sizeof(values->iocPattern));
-    memcpy(values->pvPattern, published->clients.pvPattern, sizeof(values->pvPattern));
-    published->clients = *values;
-    epicsTimeGetCurrent(&published->time[ebpfMonGroupClients]);
-    ebpfMonPublishedUnlock();
+    ebpfMonModuleLock();
+    copyPatterns(values, shown); /* the operator may have changed them meanwhile: do not put the old ones back */
+    *shown = *values;
+    ebpfMonModuleUnlock();
     free(values);
-    ebpfMonPublishedNotify(ebpfMonGroupClients);
 }
 
 /* --- reports --- */
@@ -789,7 +787,7 @@ static void addPvaLines(ebpfMonTextReport *report, ebpfMonClientTable *table, co
         ebpfMonPutClient who = { .peer = "" };
         epicsTimeStamp since = getBeginTime(copy[i].openedAt);
 
-        ebpfMonPvaClientsFindWho(table->pvaClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
+        ebpfMonPutClientsFind(table->putClients, &copy[i].peer, &copy[i].first, copy[i].user, copy[i].host, &who);
         CELL(report, "%s", copy[i].ioc);
         CELL(report, " %s@%s", who.user[0] ? who.user : "?", who.host);
         CELL(report, " %s%s", who.peer, copy[i].isPva ? " PVA" : "");
@@ -895,7 +893,7 @@ static void addHiddenUsers(ebpfMonTextReport *report, const ebpfMonClientTable *
             const char *name = all->names + all->channel[i].name;
 
             if ((pattern[0] && !epicsStrGlobMatch(name, pattern)) ||
-                (table->pvaClients && ebpfMonPvaClientsHas(table->pvaClients, &c->peer, name)))
+                (table->packetClients && ebpfMonPacketClientsHas(table->packetClients, &c->peer, name)))
                 continue;
             CELL(report, "%s", name);
             CELL(report, " %s", ioc->name);
@@ -915,16 +913,16 @@ static int isThroughGateway(const ebpfMonClientTable *table, const ebpfMonClient
 {
     const ebpfMonCaUse *use = &ioc->clients->use[index];
 
-    return table->pvaClients && ioc->facts[use->client].who.peerPid &&
-           ebpfMonPvaClientsHasBehind(table->pvaClients, ioc->clients->names + use->name);
+    return table->packetClients && ioc->facts[use->client].who.peerPid &&
+           ebpfMonPacketClientsHasBehind(table->packetClients, ioc->clients->names + use->name);
 }
 
-static void copyCaUser(const ebpfMonClientIoc *ioc, size_t index, ebpfMonPvaCaUser *to)
+static void copyCaUser(const ebpfMonClientIoc *ioc, size_t index, ebpfMonPacketCaUser *to)
 {
     const ebpfMonCaUse *use = &ioc->clients->use[index];
     const ebpfMonPutClient *who = &ioc->facts[use->client].who;
 
-    *to = (ebpfMonPvaCaUser){ .pid = (pid_t)who->peerPid };
+    *to = (ebpfMonPacketCaUser){ .pid = (pid_t)who->peerPid };
     ebpfMonTextCopy(to->name, sizeof(to->name), ioc->clients->names + use->name);
     memcpy(to->command, who->command, sizeof(to->command));
 }
@@ -936,7 +934,7 @@ void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *
         {"bytes", 12}, {" since", -20}, {" command", 0}
     };
     const ebpfMonClientIoc *ioc;
-    ebpfMonPvaCaUser *behind = NULL;
+    ebpfMonPacketCaUser *behind = NULL;
     size_t behinds = 0, room = 0;
     unsigned found = 0;
 
@@ -957,7 +955,7 @@ void ebpfMonClientReportAddUsers(ebpfMonTextReport *report, ebpfMonClientTable *
     ebpfMonClientTableUnlock(table);
     if (found > USERS_MAX)
         ebpfMonTextReportAdd(report, "... and %u more: choose a narrower pattern\n", found - USERS_MAX);
-    if (table->pvaClients)
-        ebpfMonPvaClientsAddUsers(table->pvaClients, report, pvPattern, behind, behinds);
+    if (table->packetClients)
+        ebpfMonPacketClientsAddUsers(table->packetClients, report, pvPattern, behind, behinds);
     free(behind);
 }

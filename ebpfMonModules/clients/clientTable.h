@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-#ifndef EBPFMON_CLIENTS_H
-#define EBPFMON_CLIENTS_H
+#ifndef EBPFMON_CLIENTTABLE_H
+#define EBPFMON_CLIENTTABLE_H
 
-#include "common/textReport.h"
-#include "ioc/caServer.h"
-#include "put/putClients.h"
 #include "clients/iocConnections.h"
 #include "clients/packetClients.h"
 #include "clients/updateCounts.h"
+#include "common/textReport.h"
+#include "ioc/caServer.h"
+#include "put/putClients.h"
 #include "watch/target.h"
-
-/* --- clients --- */
 
 #define EBPFMON_WATCH_GAP 60 /* s. A shorter time without watching does not count as a gap of what is known of uses */
 
@@ -42,7 +40,7 @@ typedef struct {
     int      isRead;             /* the last look could read them */
     unsigned unseen, unseenBefore; /* connections that are not seen, at the last look and the one before */
     int      isCounted;          /* … these are valid */
-    uint64_t pvxs;               /* ioc/pvxsServer.h; 0: none, or not looked for yet */
+    uint64_t pvxs;               /* pvxsServer.h; 0: none, or not looked for yet */
     int      isPvxsSought;
     ebpfMonHiddenClients *hidden; /* its clients that only its memory shows, as over TLS; NULL: none is known */
     uint64_t unreadAt;           /* when something came that was not read (monotonic ns); 0: never */
@@ -51,19 +49,15 @@ typedef struct {
 
 typedef struct ebpfMonClientTable ebpfMonClientTable;
 
-/* All arguments stay the caller's. NULL without memory. */
+/* All arguments stay the caller's; the last two may be NULL: then connections that are not seen, and clients that
+ * packets show, are left out. NULL without memory. */
 ebpfMonClientTable *ebpfMonClientTableNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
-                                          ebpfMonUpdateCounts *counts);
+                                          ebpfMonUpdateCounts *counts, ebpfMonFollowedCircuits *followed,
+                                          ebpfMonPacketClients *packetClients);
 void ebpfMonClientTableFree(ebpfMonClientTable *table);
 
-void ebpfMonClientTableSetFollowed(ebpfMonClientTable *table, ebpfMonFollowedCircuits *followed);
-/* From now on looks also find the clients of pvxs that only its memory shows. find(pid): the address of its variable;
- * 0: there is none. The looking thread calls it once for each IOC. Before the threads start. */
-void ebpfMonClientTableSetPvxsFinder(ebpfMonClientTable *table, uint64_t (*find)(pid_t pid));
 /* From now on looks also count the connections that are not seen. */
 void ebpfMonClientTableCountUnseen(ebpfMonClientTable *table);
-/* From now on clients of pvAccess are in the reports, too. */
-void ebpfMonClientTableSetPvaClients(ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients);
 /* Something came for this IOC that was not read. Any thread. */
 void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId);
 /* Nonzero: all that clients sent to this IOC in the last minutes was seen. The caller holds the lock. */
@@ -78,7 +72,7 @@ int  ebpfMonClientTableFindChannel(ebpfMonClientTable *table, const struct ebpfM
  * IOC cannot be read, its last list stays. The looking thread, without a lock. */
 void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), void *arg);
 
-/* The lock of the table. Only those of the published values and of pvaClients.h may be taken under it. */
+/* The lock of the table. Only those of the published values and of packetClients.h may be taken under it. */
 void ebpfMonClientTableLock(ebpfMonClientTable *table);
 void ebpfMonClientTableUnlock(ebpfMonClientTable *table);
 
@@ -88,15 +82,43 @@ uint64_t ebpfMonClientTableGetCost(const ebpfMonClientTable *table);
 /* The IOC with this index; NULL: there are not so many. The caller holds the lock, or is the looking thread. */
 const ebpfMonClientIoc *ebpfMonClientTableGet(const ebpfMonClientTable *table, unsigned index);
 
+/* --- what is published --- */
+
+#define EBPFMON_CLIENT_ROWS 200
+#define EBPFMON_CLIENT_PATTERN 61
+
+typedef struct {
+    char     name[128];   /* user@address:port */
+    char     ioc[61];
+    char     command[64]; /* command of a client on this host; "": not known */
+    uint32_t pid;         /* its process id; 0: not known */
+    unsigned channels, subscriptions; /* its channels that match the pattern, and their subscriptions */
+    epicsTimeStamp since; /* time at which the oldest of these channels was created */
+    int64_t  bytes;       /* bytes that it has received since it connected; -1: not known */
+} ebpfMonClientRow;
+
+/* The looking thread writes all of it at once; the patterns are written by those who set them. */
+typedef struct {
+    int      isKnown;     /* there was a look */
+    char     iocPattern[EBPFMON_CLIENT_PATTERN]; /* pattern of IOCs; "": all */
+    char     pvPattern[EBPFMON_CLIENT_PATTERN];
+    unsigned count;       /* clients that match */
+    unsigned rows;        /* clients in row[], those with most channels first */
+    unsigned channels, subscriptions; /* of all clients that match */
+    unsigned unread;      /* IOCs with clients that could not be read at the last look */
+    double   look;        /* ms; CPU time of the last look */
+    ebpfMonClientRow row[EBPFMON_CLIENT_ROWS];
+} ebpfMonClientValues;
+
 /* --- reports ---
  *
  * Writes the clients as tables for a person, and as published values. All functions take the lock of the client
  * table.
  */
 
-/* Publishes the clients that match the patterns of the published values, and notifies the group ebpfMonGroupClients.
- * The looking thread. Without memory it does nothing. */
-void ebpfMonClientReportPublish(ebpfMonClientTable *table);
+/* Makes the values of the clients that match the patterns in "shown", which stay. The looking thread. Without memory it
+ * does nothing. */
+void ebpfMonClientReportPublish(ebpfMonClientTable *table, ebpfMonClientValues *shown);
 
 /* Adds the clients of the IOCs with a matching name (command ebpfMonClients). Any thread. */
 void ebpfMonClientReportAddClients(ebpfMonTextReport *report, ebpfMonClientTable *table, const char *iocPattern);

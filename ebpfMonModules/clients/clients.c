@@ -1,68 +1,195 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
+
 #include "clients/clients.h"
+#include "common/clock.h"
+#include "common/text.h"
+#include "model/ops.h"
 
 #define LOOK_SECONDS 5.0
 
+ebpfMonClients *ebpfMonClientsNew(const ebpfMonModule *module)
+{
+    ebpfMonClients *c = calloc(1, sizeof(*c));
+
+    if (c)
+        c->module = module;
+    return c;
+}
+
+/* --- start and end ---------------------------------------------------------------------------------------------- */
+
+static void publishLook(void *arg)
+{
+    ebpfMonClients *c = arg;
+
+    ebpfMonClientReportPublish(c->table, &c->shown);
+    ebpfMonModuleShow(c->module);
+}
+
 static void onLook(void *arg)
 {
-    const ebpfMonUsage *u = arg;
+    const ebpfMonClients *c = arg;
 
-    if (u->sink.looked)
-        u->sink.looked(u->sink.arg);
+    if (c->sink.looked)
+        c->sink.looked(c->sink.arg);
 }
 
-ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *clients)
+static void freeParts(ebpfMonClients *c)
 {
-    ebpfMonUsage *u = calloc(1, sizeof(*u));
-
-    if (!u)
-        return NULL;
-    u->clients = clients;
-    u->counts = ebpfMonUpdateCountsNew();
-    u->followed = ebpfMonFollowedCircuitsNew();
-    u->pvaClients = ebpfMonPvaClientsNew(clients);
-    if (u->counts && u->followed && u->pvaClients)
-        u->table = ebpfMonClientTableNew(targets, clients, u->counts);
-    if (u->table)
-        ebpfMonClientTableSetPvaClients(u->table, u->pvaClients);
-    if (u->table)
-        ebpfMonClientTableSetFollowed(u->table, u->followed);
-    if (u->table)
-        u->looker = ebpfMonClientLookerNew(u->table, onLook, u);
-    if (u->looker)
-        return u;
-    ebpfMonUsageFree(u);
-    return NULL;
+    ebpfMonClientLookerFree(c->looker);
+    ebpfMonClientTableFree(c->table);
+    ebpfMonUpdateCountsFree(c->counts);
+    ebpfMonFollowedCircuitsFree(c->followed);
+    ebpfMonPacketClientsFree(c->packetClients);
+    c->looker = NULL;
+    c->table = NULL;
+    c->counts = NULL;
+    c->followed = NULL;
+    c->packetClients = NULL;
+    c->sink = (ebpfMonUseSink){ .arg = NULL };
 }
 
-void ebpfMonUsageFree(ebpfMonUsage *u)
+int ebpfMonClientsStart(void *clients, const ebpfMonModuleCore *core)
 {
-    if (!u)
+    ebpfMonClients *c = clients;
+
+    freeParts(c); /* of a start that failed */
+    c->put = core->put;
+    c->counts = ebpfMonUpdateCountsNew();
+    c->followed = ebpfMonFollowedCircuitsNew();
+    c->packetClients = ebpfMonPacketClientsNew(core->put->clients);
+    if (c->counts && c->followed && c->packetClients)
+        c->table = ebpfMonClientTableNew(core->targets, core->put->clients, c->counts, c->followed, c->packetClients);
+    if (c->table)
+        c->looker = ebpfMonClientLookerNew(c->table, publishLook, onLook, c);
+    if (c->looker && ebpfMonClientLookerStart(c->looker) == 0)
+        return 0;
+    freeParts(c);
+    return -1;
+}
+
+int ebpfMonClientsStop(void *clients, double seconds)
+{
+    ebpfMonClients *c = clients;
+
+    return ebpfMonClientLookerStop(c->looker);
+}
+
+/* --- what packets show ------------------------------------------------------------------------------------------ */
+
+/* Notes a read or a subscription, if the filter selects its server. The packet that named its channel may have come
+ * before the first one that we saw. */
+static void noteUse(ebpfMonClients *c, const ebpfMonWireEvent *ev)
+{
+    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
+    const ebpfMonServer *server;
+    ebpfMonWireEvent named = *ev;
+    ebpfMonFilter f;
+    char name[256];
+
+    if (!c->sink.packet)
         return;
-    ebpfMonClientLookerFree(u->looker);
-    ebpfMonClientTableFree(u->table);
-    ebpfMonUpdateCountsFree(u->counts);
-    ebpfMonFollowedCircuitsFree(u->followed);
-    ebpfMonPvaClientsFree(u->pvaClients);
-    free(u);
+    server = ebpfMonServersFind(c->put->servers, &ev->peer, ebpfMonClockMonotonic());
+    monitor->getFilter(monitor->arg, &f);
+    if (server->off || server->isElsewhere || f.level <= ebpfMonLevelOff ||
+        !ebpfMonPatternMatchesIoc(f.ioc, server->name) || ebpfMonPacketEventsIsOuter(c->put->packetEvents, &ev->peer))
+        return;
+    if (ev->protocol == ebpfMonWirePva && ev->sid && !ev->name[0] && !ebpfMonFirstIsKnown(&ev->first) &&
+        ebpfMonClientTableFindChannel(c->table, &ev->peer, ev->sid, name, sizeof(name)) == 0)
+        named.name = name;
+    c->sink.packet(c->sink.arg, &named, server->iocId, server->name);
 }
 
-static void requestLook(ebpfMonUsage *u, ebpfMonTextReport *report)
+/* Of CA, only clients of a process of this host that is no watched IOC: perhaps it is a gateway. */
+static void addClient(ebpfMonClients *c, const ebpfMonWireEvent *opened)
 {
-    if (ebpfMonClientLookerLook(u->looker, LOOK_SECONDS))
+    const ebpfMonServer *server = ebpfMonServersFind(c->put->servers, &opened->peer, ebpfMonClockMonotonic());
+
+    if (opened->protocol == ebpfMonWirePva ||
+        (!server->iocId && server->pid && !server->off && !server->isElsewhere))
+        ebpfMonPacketClientsAdd(c->packetClients, opened, server);
+}
+
+/* Notes what came for an IOC and was not read. Of a connection whose begin was not seen the server may be either
+ * end. */
+static void noteUnread(ebpfMonClients *c, const ebpfMonWireEvent *ev)
+{
+    int isConnection = ev->kind == ebpfMonWireForeign || ev->kind == ebpfMonWireUnread;
+    struct ebpfMonPeer turned = ebpfMonPeerTurn(&ev->peer);
+
+    if (!c->sink.packet || (!isConnection && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireGivenUp))
+        return;
+    for (int i = 0; i < 1 + isConnection; i++) {
+        const ebpfMonServer *server = ebpfMonServersFindKnown(c->put->servers, i ? &turned : &ev->peer);
+
+        if (server)
+            ebpfMonClientTableNoteUnread(c->table, server->iocId);
+    }
+}
+
+void ebpfMonClientsAddMessage(void *clients, const ebpfMonWireEvent *ev)
+{
+    ebpfMonClients *c = clients;
+
+    if (!ev || ev->kind == ebpfMonWireSearch || ev->kind == ebpfMonWireFound || ev->kind == ebpfMonWireBeacon)
+        return;
+    ebpfMonFollowedCircuitsAdd(c->followed, ev);
+    if (ev->kind == ebpfMonWireOpened)
+        addClient(c, ev);
+    else
+        ebpfMonPacketClientsAdd(c->packetClients, ev, NULL);
+    noteUnread(c, ev);
+    if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe || ev->kind == ebpfMonWireStill ||
+        (ev->kind == ebpfMonWireChannel && ev->protocol == ebpfMonWirePva))
+        noteUse(c, ev);
+    if (ev->kind == ebpfMonWireValue)
+        ebpfMonUpdateCountsAdd(c->counts, ev);
+}
+
+void ebpfMonClientsFindServers(void *clients, int haveChanged)
+{
+    ebpfMonClients *c = clients;
+
+    ebpfMonPacketClientsFindServers(c->packetClients, c->put->servers, haveChanged);
+}
+
+int ebpfMonClientsFindChannel(void *clients, const struct ebpfMonPeer *peer, unsigned sid, char *name, size_t size)
+{
+    ebpfMonClients *c = clients;
+
+    return ebpfMonClientTableFindChannel(c->table, peer, sid, name, size);
+}
+
+/* --- what operators ask ----------------------------------------------------------------------------------------- */
+
+void ebpfMonClientsSelect(ebpfMonClients *c, const char *iocPattern, const char *pvPattern)
+{
+    ebpfMonModuleLock();
+    if (iocPattern)
+        ebpfMonTextCopy(c->shown.iocPattern, sizeof(c->shown.iocPattern), iocPattern);
+    if (pvPattern)
+        ebpfMonTextCopy(c->shown.pvPattern, sizeof(c->shown.pvPattern), pvPattern);
+    ebpfMonModuleUnlock();
+    if (c->module->isStarted)
+        ebpfMonClientLookerPublish(c->looker);
+}
+
+static void requestLook(ebpfMonClients *c, ebpfMonTextReport *report)
+{
+    if (ebpfMonClientLookerLook(c->looker, LOOK_SECONDS))
         ebpfMonTextReportAdd(report, "Reading the clients takes longer than %.0f s. The last complete list:\n",
                              LOOK_SECONDS);
 }
 
-void ebpfMonUsageAddClients(ebpfMonUsage *u, ebpfMonTextReport *report, const char *iocPattern)
+void ebpfMonClientsAddClients(ebpfMonClients *c, ebpfMonTextReport *report, const char *iocPattern)
 {
-    requestLook(u, report);
-    ebpfMonClientReportAddClients(report, u->table, iocPattern);
+    requestLook(c, report);
+    ebpfMonClientReportAddClients(report, c->table, iocPattern);
 }
 
-void ebpfMonUsageAddUsers(ebpfMonUsage *u, ebpfMonTextReport *report, const char *pvPattern)
+void ebpfMonClientsAddUsers(ebpfMonClients *c, ebpfMonTextReport *report, const char *pvPattern)
 {
-    requestLook(u, report);
-    ebpfMonClientReportAddUsers(report, u->table, pvPattern);
+    requestLook(c, report);
+    ebpfMonClientReportAddUsers(report, c->table, pvPattern);
 }

@@ -1,51 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who uses which PV. This file makes the modules of the room and connects them. A use is seen in a put, in a packet,
- * or, every ten seconds, in the list of clients of a server. A module may keep them (ebpfMonModules/uses).
+ * Who is connected to which server of this host, and to which PVs. This file makes the parts of the module and connects
+ * them. A use of a PV is seen in a packet or, every ten seconds, in the list of clients of a server. Another module may
+ * keep uses (ebpfMonModules/uses).
  */
-#ifndef EBPFMON_USAGE_H
-#define EBPFMON_USAGE_H
+#ifndef EBPFMON_CLIENTS_H
+#define EBPFMON_CLIENTS_H
 
-#include "common/textReport.h"
-#include "model/put.h"
-#include "put/putClients.h"
 #include "clients/clientLooker.h"
 #include "clients/clientTable.h"
 #include "clients/iocConnections.h"
 #include "clients/packetClients.h"
-#include "wire/wireEvent.h"
+#include "clients/updateCounts.h"
+#include "ebpfMonModule.h"
+#include "put/putRoom.h"
 
 /* Where uses go: the module that keeps them. Members NULL: there is none. */
 typedef struct {
     void (*looked)(void *arg); /* the clients of all servers were read. Looking thread, without a lock */
-    void (*put)(void *arg, const ebpfMonPut *put); /* a finished put, also one that the filter hides */
     /* A read, a subscription, a channel of pvAccess that was created or is still open. "server": the name of the
-     * server; "iocId": its number, 0: it is no watched IOC. */
+     * server; "iocId": its number, 0: it is no watched IOC. Packet thread. */
     void (*packet)(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
     void *arg;
 } ebpfMonUseSink;
 
-/* All members but the sink have locks of their own. */
-typedef struct ebpfMonUsage {
-    ebpfMonPutClients   *clients;  /* the caller's */
-    ebpfMonUseSink       sink;     /* set before the threads start */
+/* All members but "shown" and the sink have locks of their own. */
+typedef struct ebpfMonClients {
+    const ebpfMonModule *module;
+    ebpfMonClientValues  shown;    /* under the lock of the published values */
+    /* From the start on. */
+    const ebpfMonPutRoom *put;     /* the core's */
+    ebpfMonUseSink       sink;     /* set before the threads of the core start */
     ebpfMonUpdateCounts *counts;   /* values that servers sent to clients */
     ebpfMonFollowedCircuits *followed;
-    ebpfMonPvaClients   *pvaClients;
+    ebpfMonPacketClients *packetClients;
     ebpfMonClientTable  *table;
-    ebpfMonClientLooker *looker;   /* has the thread of the room */
-} ebpfMonUsage;
+    ebpfMonClientLooker *looker;   /* has the thread of the module; NULL: not started */
+} ebpfMonClients;
 
-/* Both arguments stay the caller's. NULL without memory. */
-ebpfMonUsage *ebpfMonUsageNew(ebpfMonTargets *targets, ebpfMonPutClients *clients);
-/* No thread may use "usage" any more. NULL does no harm. */
-void ebpfMonUsageFree(ebpfMonUsage *usage);
+/* The clients of this process. Base calls registrars in the order of their names, so this module starts before those
+ * that need it, and ends after them. NULL: it does not run, and a message tells so; "module" is who needs it. */
+ebpfMonClients *ebpfMonClientsGet(const char *module);
+/* What is published now. NULL: there is no such module. Under the lock of the published values. */
+const ebpfMonClientValues *ebpfMonClientsGetValues(void);
+
+/* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
+ebpfMonClients *ebpfMonClientsNew(const ebpfMonModule *module);
+/* As start, stop, message, servers and findChannel of ebpfMonModule. */
+int  ebpfMonClientsStart(void *clients, const ebpfMonModuleCore *core);
+int  ebpfMonClientsStop(void *clients, double seconds);
+void ebpfMonClientsAddMessage(void *clients, const ebpfMonWireEvent *message);
+void ebpfMonClientsFindServers(void *clients, int haveChanged);
+int  ebpfMonClientsFindChannel(void *clients, const struct ebpfMonPeer *peer, unsigned sid, char *name, size_t size);
+
+/* Selects the clients that are published: patterns of IOCs and of PVs. NULL: as before; empty: all. Any thread. */
+void ebpfMonClientsSelect(ebpfMonClients *clients, const char *iocPattern, const char *pvPattern);
 
 /* Add to the report the clients of the IOCs that match, or the channels to PVs that match. They request a look
  * first. If the look takes more than 5 s, they show the result of the last one, and the report says so. Any thread,
- * without a lock. */
+ * without a lock, after the start. */
 
-void ebpfMonUsageAddClients(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *iocPattern);
-void ebpfMonUsageAddUsers(ebpfMonUsage *usage, ebpfMonTextReport *report, const char *pvPattern);
+void ebpfMonClientsAddClients(ebpfMonClients *clients, ebpfMonTextReport *report, const char *iocPattern);
+void ebpfMonClientsAddUsers(ebpfMonClients *clients, ebpfMonTextReport *report, const char *pvPattern);
 
 #endif

@@ -20,19 +20,19 @@
 #define CLIENTS_MAX     4096  /* as many as a wire has circuits */
 #define NEW_NS          (30 * EBPFMON_SECOND_NS) /* so long a new client's server may be an IOC that is found soon */
 
-struct ebpfMonPvaClients {
+struct ebpfMonPacketClients {
     ebpfMonPutClients *putClients; /* fixed */
     epicsMutexId lock;             /* guards what follows */
-    ebpfMonPvaClient *client[CLIENT_BUCKETS];
-    ebpfMonPvaMonitor *monitor[MONITOR_BUCKETS];
-    ebpfMonPvaChannel *channel[CHANNEL_BUCKETS], *name[CHANNEL_BUCKETS]; /* by circuit and number; by name */
+    ebpfMonPacketClient *client[CLIENT_BUCKETS];
+    ebpfMonPacketMonitor *monitor[MONITOR_BUCKETS];
+    ebpfMonPacketChannel *channel[CHANNEL_BUCKETS], *name[CHANNEL_BUCKETS]; /* by circuit and number; by name */
     unsigned clients, monitors, channels;
     uint64_t changes, serial, mark;
 };
 
-ebpfMonPvaClients *ebpfMonPvaClientsNew(ebpfMonPutClients *putClients)
+ebpfMonPacketClients *ebpfMonPacketClientsNew(ebpfMonPutClients *putClients)
 {
-    ebpfMonPvaClients *p = calloc(1, sizeof(*p));
+    ebpfMonPacketClients *p = calloc(1, sizeof(*p));
 
     if (!p)
         return NULL;
@@ -48,27 +48,27 @@ static unsigned bucketOfClient(uint64_t circuit)
     return (unsigned)(ebpfMonHashMix(circuit) % CLIENT_BUCKETS);
 }
 
-static ebpfMonPvaClient **findCircuitPlace(ebpfMonPvaClients *p, uint64_t circuit)
+static ebpfMonPacketClient **findCircuitPlace(ebpfMonPacketClients *p, uint64_t circuit)
 {
-    ebpfMonPvaClient **at = &p->client[bucketOfClient(circuit)];
+    ebpfMonPacketClient **at = &p->client[bucketOfClient(circuit)];
 
     while (*at && (*at)->circuit != circuit)
         at = &(*at)->nextOfBucket;
     return at;
 }
 
-static ebpfMonPvaMonitor **findMonitor(ebpfMonPvaClients *p, uint64_t circuit, uint32_t ioid)
+static ebpfMonPacketMonitor **findMonitor(ebpfMonPacketClients *p, uint64_t circuit, uint32_t ioid)
 {
-    ebpfMonPvaMonitor **at = &p->monitor[ebpfMonHashMix(circuit ^ ebpfMonHashMix(ioid)) % MONITOR_BUCKETS];
+    ebpfMonPacketMonitor **at = &p->monitor[ebpfMonHashMix(circuit ^ ebpfMonHashMix(ioid)) % MONITOR_BUCKETS];
 
     while (*at && ((*at)->ioid != ioid || (*at)->client->circuit != circuit))
         at = &(*at)->nextOfBucket;
     return at;
 }
 
-static void removeMonitor(ebpfMonPvaClients *p, ebpfMonPvaMonitor **at)
+static void removeMonitor(ebpfMonPacketClients *p, ebpfMonPacketMonitor **at)
 {
-    ebpfMonPvaMonitor *m = *at;
+    ebpfMonPacketMonitor *m = *at;
 
     if (!m)
         return;
@@ -82,23 +82,23 @@ static void removeMonitor(ebpfMonPvaClients *p, ebpfMonPvaMonitor **at)
     free(m);
 }
 
-static ebpfMonPvaChannel **findChannel(ebpfMonPvaClients *p, uint64_t circuit, uint32_t sid)
+static ebpfMonPacketChannel **findChannel(ebpfMonPacketClients *p, uint64_t circuit, uint32_t sid)
 {
-    ebpfMonPvaChannel **at = &p->channel[ebpfMonHashMix(circuit ^ ebpfMonHashMix(sid)) % CHANNEL_BUCKETS];
+    ebpfMonPacketChannel **at = &p->channel[ebpfMonHashMix(circuit ^ ebpfMonHashMix(sid)) % CHANNEL_BUCKETS];
 
     while (*at && ((*at)->sid != sid || (*at)->client->circuit != circuit))
         at = &(*at)->nextOfBucket;
     return at;
 }
 
-static ebpfMonPvaChannel **bucketOfName(ebpfMonPvaClients *p, const char *name)
+static ebpfMonPacketChannel **bucketOfName(ebpfMonPacketClients *p, const char *name)
 {
     return &p->name[ebpfMonHashMix(ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, name, strlen(name))) % CHANNEL_BUCKETS];
 }
 
-static void forgetChannel(ebpfMonPvaClients *p, ebpfMonPvaChannel **at)
+static void forgetChannel(ebpfMonPacketClients *p, ebpfMonPacketChannel **at)
 {
-    ebpfMonPvaChannel *ch = *at, **byName;
+    ebpfMonPacketChannel *ch = *at, **byName;
 
     if (!ch)
         return;
@@ -113,9 +113,9 @@ static void forgetChannel(ebpfMonPvaClients *p, ebpfMonPvaChannel **at)
     free(ch);
 }
 
-static void removeClient(ebpfMonPvaClients *p, ebpfMonPvaClient **at)
+static void removeClient(ebpfMonPacketClients *p, ebpfMonPacketClient **at)
 {
-    ebpfMonPvaClient *c = *at;
+    ebpfMonPacketClient *c = *at;
 
     if (!c)
         return;
@@ -129,7 +129,7 @@ static void removeClient(ebpfMonPvaClients *p, ebpfMonPvaClient **at)
     free(c);
 }
 
-void ebpfMonPvaClientsFree(ebpfMonPvaClients *p)
+void ebpfMonPacketClientsFree(ebpfMonPacketClients *p)
 {
     if (!p)
         return;
@@ -143,9 +143,9 @@ void ebpfMonPvaClientsFree(ebpfMonPvaClients *p)
 /* --- what packets show ------------------------------------------------------------------------------------------- */
 
 /* NULL: there is no room. */
-static ebpfMonPvaClient *addCircuit(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev)
+static ebpfMonPacketClient *addCircuit(ebpfMonPacketClients *p, const ebpfMonWireEvent *ev)
 {
-    ebpfMonPvaClient **at = findCircuitPlace(p, ev->circuit), *c = *at;
+    ebpfMonPacketClient **at = findCircuitPlace(p, ev->circuit), *c = *at;
 
     if (!c && p->clients < CLIENTS_MAX && (c = *at = calloc(1, sizeof(*c))) != NULL) {
         c->circuit = ev->circuit;
@@ -160,13 +160,13 @@ static ebpfMonPvaClient *addCircuit(ebpfMonPvaClients *p, const ebpfMonWireEvent
 }
 
 /* NULL: there is no room. */
-static ebpfMonPvaMonitor *addMonitor(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonWireEvent *ev)
+static ebpfMonPacketMonitor *addMonitor(ebpfMonPacketClients *p, ebpfMonPacketClient *c, const ebpfMonWireEvent *ev)
 {
-    ebpfMonPvaMonitor **at = findMonitor(p, c->circuit, ev->ioid), *m = *at;
+    ebpfMonPacketMonitor **at = findMonitor(p, c->circuit, ev->ioid), *m = *at;
 
     if (m)
         return m;
-    if (p->monitors >= EBPFMON_PVA_MONITORS || (m = calloc(1, sizeof(*m))) == NULL) {
+    if (p->monitors >= EBPFMON_CLIENT_MONITORS || (m = calloc(1, sizeof(*m))) == NULL) {
         c->unkept++;
         return NULL;
     }
@@ -188,14 +188,14 @@ static ebpfMonPvaMonitor *addMonitor(ebpfMonPvaClients *p, ebpfMonPvaClient *c, 
 }
 
 /* Without memory or room its name is not known. */
-static void addChannel(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonWireEvent *ev)
+static void addChannel(ebpfMonPacketClients *p, ebpfMonPacketClient *c, const ebpfMonWireEvent *ev)
 {
-    ebpfMonPvaChannel **at, **byName = bucketOfName(p, ev->name), *ch;
+    ebpfMonPacketChannel **at, **byName = bucketOfName(p, ev->name), *ch;
     size_t size = strlen(ev->name) + 1;
 
     c->channels++;
     forgetChannel(p, findChannel(p, c->circuit, ev->sid));
-    if (size == 1 || size > EBPFMON_PVA_NAME || p->channels >= EBPFMON_PVA_CHANNELS ||
+    if (size == 1 || size > EBPFMON_CHANNEL_NAME || p->channels >= EBPFMON_CLIENT_CHANNELS ||
         (ch = calloc(1, sizeof(*ch) + size)) == NULL)
         return;
     at = findChannel(p, c->circuit, ev->sid);
@@ -213,7 +213,7 @@ static void addChannel(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonW
     p->channels++;
 }
 
-static void setWindow(ebpfMonPvaMonitor *m, uint32_t window)
+static void setWindow(ebpfMonPacketMonitor *m, uint32_t window)
 {
     m->window = window;
     if (!m->isPipelined || window)
@@ -222,10 +222,10 @@ static void setWindow(ebpfMonPvaMonitor *m, uint32_t window)
         m->closedAt = ebpfMonClockMonotonic();
 }
 
-static void beginMonitor(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonWireEvent *ev)
+static void beginMonitor(ebpfMonPacketClients *p, ebpfMonPacketClient *c, const ebpfMonWireEvent *ev)
 {
     const char *size = ev->options ? strstr(ev->options, "queueSize=") : NULL;
-    ebpfMonPvaMonitor *m;
+    ebpfMonPacketMonitor *m;
 
     removeMonitor(p, findMonitor(p, c->circuit, ev->ioid));
     m = addMonitor(p, c, ev);
@@ -236,7 +236,7 @@ static void beginMonitor(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMo
     setWindow(m, ev->taken);
 }
 
-static void countUpdate(ebpfMonPvaMonitor *m, const ebpfMonWireEvent *ev)
+static void countUpdate(ebpfMonPacketMonitor *m, const ebpfMonWireEvent *ev)
 {
     m->updates++;
     m->bytes += ev->end - ev->seq;
@@ -248,9 +248,9 @@ static void countUpdate(ebpfMonPvaMonitor *m, const ebpfMonWireEvent *ev)
         setWindow(m, m->window - 1);
 }
 
-static void noteFlow(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev)
+static void noteFlow(ebpfMonPacketClients *p, const ebpfMonWireEvent *ev)
 {
-    ebpfMonPvaMonitor **at = findMonitor(p, ev->circuit, ev->ioid), *m = *at;
+    ebpfMonPacketMonitor **at = findMonitor(p, ev->circuit, ev->ioid), *m = *at;
 
     if (!m)
         return;
@@ -266,9 +266,9 @@ static void noteFlow(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev)
         setWindow(m, m->window + ev->taken);
 }
 
-static void noteMissing(ebpfMonPvaClient *c, int fromServer)
+static void noteMissing(ebpfMonPacketClient *c, int fromServer)
 {
-    for (ebpfMonPvaMonitor *m = c->monitor; m; m = m->next) {
+    for (ebpfMonPacketMonitor *m = c->monitor; m; m = m->next) {
         m->isAtLeast |= fromServer != 0;
         m->isUnsure |= !fromServer;
         m->isPipelined = 0; /* its window is not known any more */
@@ -276,20 +276,20 @@ static void noteMissing(ebpfMonPvaClient *c, int fromServer)
     }
 }
 
-static void removeChannel(ebpfMonPvaClients *p, ebpfMonPvaClient *c, uint32_t sid)
+static void removeChannel(ebpfMonPacketClients *p, ebpfMonPacketClient *c, uint32_t sid)
 {
     c->channels -= c->channels != 0;
     forgetChannel(p, findChannel(p, c->circuit, sid));
-    for (ebpfMonPvaMonitor *m = c->monitor, *next; m; m = next) {
+    for (ebpfMonPacketMonitor *m = c->monitor, *next; m; m = next) {
         next = m->next;
         if (m->sid == sid && m->name[0])
             removeMonitor(p, findMonitor(p, c->circuit, m->ioid));
     }
 }
 
-static void addToClient(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonWireEvent *ev)
+static void addToClient(ebpfMonPacketClients *p, ebpfMonPacketClient *c, const ebpfMonWireEvent *ev)
 {
-    ebpfMonPvaMonitor *m;
+    ebpfMonPacketMonitor *m;
 
     switch (ev->kind) {
     case ebpfMonWireUser:
@@ -321,7 +321,7 @@ static void addToClient(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMon
     }
 }
 
-static void setServer(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonServer *server)
+static void setServer(ebpfMonPacketClients *p, ebpfMonPacketClient *c, const ebpfMonServer *server)
 {
     static const ebpfMonServer none;
 
@@ -333,9 +333,9 @@ static void setServer(ebpfMonPvaClients *p, ebpfMonPvaClient *c, const ebpfMonSe
     memcpy(c->server, server->name, sizeof(c->server));
 }
 
-void ebpfMonPvaClientsAdd(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
+void ebpfMonPacketClientsAdd(ebpfMonPacketClients *p, const ebpfMonWireEvent *ev, const ebpfMonServer *server)
 {
-    ebpfMonPvaClient *c;
+    ebpfMonPacketClient *c;
 
     if (!ev->circuit)
         return;
@@ -356,18 +356,18 @@ void ebpfMonPvaClientsAdd(ebpfMonPvaClients *p, const ebpfMonWireEvent *ev, cons
 
 /* --- servers ----------------------------------------------------------------------------------------------------- */
 
-void ebpfMonPvaClientsFindServers(ebpfMonPvaClients *p, ebpfMonServers *servers, int all)
+void ebpfMonPacketClientsFindServers(ebpfMonPacketClients *p, ebpfMonServers *servers, int all)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
     epicsMutexMustLock(p->lock);
-    for (const ebpfMonPvaClient *at = ebpfMonPvaClientsNext(p, NULL), *next; at; at = next) {
-        ebpfMonPvaClient *c = *findCircuitPlace(p, at->circuit);
+    for (const ebpfMonPacketClient *at = ebpfMonPacketClientsNext(p, NULL), *next; at; at = next) {
+        ebpfMonPacketClient *c = *findCircuitPlace(p, at->circuit);
         const struct ebpfMonPeer peer = c->peer;
         const uint64_t circuit = c->circuit;
         ebpfMonServer server;
 
-        next = ebpfMonPvaClientsNext(p, at);
+        next = ebpfMonPacketClientsNext(p, at);
         if (!all && (c->iocId || now - c->openedAt > NEW_NS))
             continue;
         epicsMutexUnlock(p->lock); /* only this thread removes clients */
@@ -383,17 +383,17 @@ void ebpfMonPvaClientsFindServers(ebpfMonPvaClients *p, ebpfMonServers *servers,
 
 /* --- readers ----------------------------------------------------------------------------------------------------- */
 
-void ebpfMonPvaClientsLock(ebpfMonPvaClients *p)
+void ebpfMonPacketClientsLock(ebpfMonPacketClients *p)
 {
     epicsMutexMustLock(p->lock);
 }
 
-void ebpfMonPvaClientsUnlock(ebpfMonPvaClients *p)
+void ebpfMonPacketClientsUnlock(ebpfMonPacketClients *p)
 {
     epicsMutexUnlock(p->lock);
 }
 
-const ebpfMonPvaClient *ebpfMonPvaClientsNext(const ebpfMonPvaClients *p, const ebpfMonPvaClient *client)
+const ebpfMonPacketClient *ebpfMonPacketClientsNext(const ebpfMonPacketClients *p, const ebpfMonPacketClient *client)
 {
     unsigned i = client ? bucketOfClient(client->circuit) + 1 : 0;
 
@@ -414,7 +414,7 @@ typedef struct {
     struct ebpfMonPeer peer;
     struct ebpfMonFirst first;
     ebpfMonWireProtocol protocol;
-    char     user[64], host[64], server[EBPFMON_IOCNAME_SIZE], name[EBPFMON_PVA_NAME];
+    char     user[64], host[64], server[EBPFMON_IOCNAME_SIZE], name[EBPFMON_CHANNEL_NAME];
     uint32_t iocId;
     pid_t    pid;      /* of the server */
     uint64_t openedAt, updates, bytes;
@@ -428,7 +428,7 @@ typedef struct {
 } userCopies;
 
 /* NULL: it does not match, or there is no room or memory. */
-static userCopy *copyUser(userCopies *to, const ebpfMonPvaClient *c, const char *name)
+static userCopy *copyUser(userCopies *to, const ebpfMonPacketClient *c, const char *name)
 {
     userCopy *copy;
 
@@ -446,13 +446,13 @@ static userCopy *copyUser(userCopies *to, const ebpfMonPvaClient *c, const char 
 }
 
 /* All that match; to->user is for the caller to free. */
-static void copyUsers(ebpfMonPvaClients *p, userCopies *to)
+static void copyUsers(ebpfMonPacketClients *p, userCopies *to)
 {
     epicsMutexMustLock(p->lock);
     p->mark++;
-    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(p, NULL); c; c = ebpfMonPvaClientsNext(p, c)) {
-        for (const ebpfMonPvaMonitor *m = c->monitor; m; m = m->next) {
-            ebpfMonPvaChannel *ch = *findChannel(p, c->circuit, m->sid);
+    for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(p, NULL); c; c = ebpfMonPacketClientsNext(p, c)) {
+        for (const ebpfMonPacketMonitor *m = c->monitor; m; m = m->next) {
+            ebpfMonPacketChannel *ch = *findChannel(p, c->circuit, m->sid);
             userCopy *copy = copyUser(to, c, m->name);
 
             if (ch && strcmp(ch->name, m->name) == 0)
@@ -464,7 +464,7 @@ static void copyUsers(ebpfMonPvaClients *p, userCopies *to)
                 copy->isAtLeast = m->isAtLeast;
             }
         }
-        for (const ebpfMonPvaChannel *ch = c->channel; ch; ch = ch->next)
+        for (const ebpfMonPacketChannel *ch = c->channel; ch; ch = ch->next)
             if (ch->mark != p->mark)
                 copyUser(to, c, ch->name);
     }
@@ -498,7 +498,7 @@ static void addUserLine(ebpfMonTextReport *report, const userCopy *m, const ebpf
 
 /* What ebpfMonUsers shows. */
 typedef struct {
-    ebpfMonPvaClients *p;
+    ebpfMonPacketClients *p;
     ebpfMonTextReport *report;
     userCopies all;
     pid_t    gateway[GATEWAYS]; /* that it has shown */
@@ -550,11 +550,11 @@ static void addUserAndBehind(usersReport *r, const userCopy *m, const char *way,
         addBehind(r, &who, m->name, way, depth);
 }
 
-void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *p, ebpfMonTextReport *report, const char *pvPattern,
-                               const ebpfMonPvaCaUser *ca, size_t cas)
+void ebpfMonPacketClientsAddUsers(ebpfMonPacketClients *p, ebpfMonTextReport *report, const char *pvPattern,
+                                  const ebpfMonPacketCaUser *ca, size_t cas)
 {
     usersReport r = { .p = p, .report = report, .all.pattern = pvPattern };
-    ebpfMonPvaBehind behind;
+    ebpfMonPacketBehind behind;
 
     copyUsers(p, &r.all);
     for (size_t i = 0; i < cas; i++) {
@@ -567,7 +567,7 @@ void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *p, ebpfMonTextReport *report, 
         if (r.all.user[i].iocId)
             addUserAndBehind(&r, &r.all.user[i], "", 0);
     for (unsigned i = 0; i < r.gateways; i++) {
-        ebpfMonPvaClientsFindBehind(p, r.gateway[i], "", &behind);
+        ebpfMonPacketClientsFindBehind(p, r.gateway[i], "", &behind);
         if (behind.unknown)
             ebpfMonTextReportAdd(report, "gateway %s: the PVs of %u more clients are not known: their connections are "
                                  "older than the monitor\n", r.gatewayName[i], behind.unknown);
@@ -577,9 +577,9 @@ void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *p, ebpfMonTextReport *report, 
 
 /* --- who is behind a gateway ------------------------------------------------------------------------------------- */
 
-int ebpfMonPvaClientsHas(ebpfMonPvaClients *p, const struct ebpfMonPeer *peer, const char *name)
+int ebpfMonPacketClientsHas(ebpfMonPacketClients *p, const struct ebpfMonPeer *peer, const char *name)
 {
-    const ebpfMonPvaChannel *ch;
+    const ebpfMonPacketChannel *ch;
 
     epicsMutexMustLock(p->lock);
     ch = *bucketOfName(p, name);
@@ -589,9 +589,9 @@ int ebpfMonPvaClientsHas(ebpfMonPvaClients *p, const struct ebpfMonPeer *peer, c
     return ch != NULL;
 }
 
-int ebpfMonPvaClientsHasBehind(ebpfMonPvaClients *p, const char *name)
+int ebpfMonPacketClientsHasBehind(ebpfMonPacketClients *p, const char *name)
 {
-    const ebpfMonPvaChannel *ch;
+    const ebpfMonPacketChannel *ch;
 
     epicsMutexMustLock(p->lock);
     ch = *bucketOfName(p, name);
@@ -601,22 +601,23 @@ int ebpfMonPvaClientsHasBehind(ebpfMonPvaClients *p, const char *name)
     return ch != NULL;
 }
 
-static int isOlder(const ebpfMonPvaClient *c)
+static int isOlder(const ebpfMonPacketClient *c)
 {
     return !c->first.seq[0] && !c->first.seq[1];
 }
 
-void ebpfMonPvaClientsFindBehind(ebpfMonPvaClients *p, pid_t gateway, const char *name, ebpfMonPvaBehind *behind)
+void ebpfMonPacketClientsFindBehind(ebpfMonPacketClients *p, pid_t gateway, const char *name,
+                                    ebpfMonPacketBehind *behind)
 {
-    const ebpfMonPvaClient *newest = NULL;
+    const ebpfMonPacketClient *newest = NULL;
 
-    *behind = (ebpfMonPvaBehind){ .clients = 0 };
+    *behind = (ebpfMonPacketBehind){ .clients = 0 };
     if (!gateway || gateway == getpid())
         return;
     epicsMutexMustLock(p->lock);
     p->mark++;
-    for (const ebpfMonPvaChannel *ch = *bucketOfName(p, name); ch; ch = ch->nextOfName) {
-        ebpfMonPvaClient *c = ch->client;
+    for (const ebpfMonPacketChannel *ch = *bucketOfName(p, name); ch; ch = ch->nextOfName) {
+        ebpfMonPacketClient *c = ch->client;
 
         if (c->iocId || c->pid != gateway || c->mark == p->mark || strcmp(ch->name, name) != 0)
             continue;
@@ -631,22 +632,22 @@ void ebpfMonPvaClientsFindBehind(ebpfMonPvaClients *p, pid_t gateway, const char
         memcpy(behind->user, newest->user, sizeof(behind->user));
         memcpy(behind->host, newest->host, sizeof(behind->host));
     }
-    for (const ebpfMonPvaClient *c = newest || !name[0] ? ebpfMonPvaClientsNext(p, NULL) : NULL; c;
-         c = ebpfMonPvaClientsNext(p, c))
+    for (const ebpfMonPacketClient *c = newest || !name[0] ? ebpfMonPacketClientsNext(p, NULL) : NULL; c;
+         c = ebpfMonPacketClientsNext(p, c))
         behind->unknown += !c->iocId && c->pid == gateway && c->mark != p->mark && isOlder(c);
     epicsMutexUnlock(p->lock);
 }
 
-unsigned ebpfMonPvaClientsFormatUsers(ebpfMonPvaClients *p, const ebpfMonPutClient *client, const char *name,
-                                      char *text, size_t size, uint64_t *identity)
+unsigned ebpfMonPacketClientsFormatUsers(ebpfMonPacketClients *p, const ebpfMonPutClient *client, const char *name,
+                                         char *text, size_t size, uint64_t *identity)
 {
     char way[200] = "", longer[200], process[64], local[160] = "", more[40] = "";
     unsigned others = 0, unknown = 0, isGateway = 0;
     ebpfMonPutClient who = *client;
-    ebpfMonPvaBehind behind;
+    ebpfMonPacketBehind behind;
 
     for (unsigned depth = 0; p && who.peerPid && depth < IN_A_ROW; depth++) {
-        ebpfMonPvaClientsFindBehind(p, (pid_t)who.peerPid, name, &behind);
+        ebpfMonPacketClientsFindBehind(p, (pid_t)who.peerPid, name, &behind);
         if (!behind.clients)
             break;
         ebpfMonPutClientNameProcess(&who, process, sizeof(process));
@@ -671,13 +672,14 @@ unsigned ebpfMonPvaClientsFormatUsers(ebpfMonPvaClients *p, const ebpfMonPutClie
     return isGateway ? others + 1 : 0;
 }
 
-uint64_t ebpfMonPvaClientsCountChanges(const ebpfMonPvaClients *p)
+uint64_t ebpfMonPacketClientsCountChanges(const ebpfMonPacketClients *p)
 {
     return p->changes;
 }
 
-void ebpfMonPvaClientsFindWho(ebpfMonPvaClients *p, const struct ebpfMonPeer *peer, const struct ebpfMonFirst *first,
-                              const char *user, const char *host, ebpfMonPutClient *who)
+void ebpfMonPacketClientsFindWho(ebpfMonPacketClients *p, const struct ebpfMonPeer *peer,
+                                 const struct ebpfMonFirst *first, const char *user, const char *host,
+                                 ebpfMonPutClient *who)
 {
     ebpfMonPutClientsFind(p->putClients, peer, first, user, host, who);
 }

@@ -1,30 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Which clients are connected by pvAccess, their channels and monitors, as packets show them; and the same of Channel
- * Access to servers that are no IOCs. (An IOC's CA clients are read in its memory: clients.h.) A connection whose begin
- * was not seen is there from its first messages on; what it had before has no name. The packet thread adds; any thread
- * may read under the lock.
+ * Access to servers that are no IOCs. (An IOC's CA clients are read in its memory: clientTable.h.) A connection whose
+ * begin was not seen is there from its first messages on; what it had before has no name. The packet thread adds; any
+ * thread may read under the lock.
  */
-#ifndef EBPFMON_PVACLIENTS_H
-#define EBPFMON_PVACLIENTS_H
+#ifndef EBPFMON_PACKETCLIENTS_H
+#define EBPFMON_PACKETCLIENTS_H
 
 #include "common/textReport.h"
 #include "put/putClients.h"
 #include "put/servers.h"
 #include "wire/wireEvent.h"
 
-#define EBPFMON_PVA_MONITORS 65536 /* of all clients; further ones are not kept */
-#define EBPFMON_PVA_CHANNELS 65536 /* whose names are kept */
-#define EBPFMON_PVA_NAME     128
+#define EBPFMON_CLIENT_MONITORS 65536 /* of all clients; further ones are not kept */
+#define EBPFMON_CLIENT_CHANNELS 65536 /* whose names are kept */
+#define EBPFMON_CHANNEL_NAME    128
 
 /* Times are monotonic ns, of when the packet was read. */
-typedef struct ebpfMonPvaMonitor {
-    struct ebpfMonPvaMonitor *next, **back; /* of its client */
-    struct ebpfMonPvaMonitor *nextOfBucket;
-    struct ebpfMonPvaClient *client;
+typedef struct ebpfMonPacketMonitor {
+    struct ebpfMonPacketMonitor *next, **back; /* of its client */
+    struct ebpfMonPacketMonitor *nextOfBucket;
+    struct ebpfMonPacketClient *client;
     uint64_t serial;        /* never used again */
     uint32_t ioid, sid;
-    char     name[EBPFMON_PVA_NAME]; /* of its channel; "": it began before the monitor read packets */
+    char     name[EBPFMON_CHANNEL_NAME]; /* of its channel; "": it began before the monitor read packets */
     uint32_t queueSize;     /* that the client has requested; 0: none */
     uint8_t  isPipelined;
     uint8_t  isStopped;     /* by the client */
@@ -36,19 +36,19 @@ typedef struct ebpfMonPvaMonitor {
     uint64_t updates, bytes, updatedAt;
     uint64_t overruns;      /* updates which say that values were left out */
     uint64_t unread;        /* updates of which that was not seen */
-} ebpfMonPvaMonitor;
+} ebpfMonPacketMonitor;
 
-typedef struct ebpfMonPvaChannel {
-    struct ebpfMonPvaChannel *next, **back; /* of its client */
-    struct ebpfMonPvaChannel *nextOfBucket, *nextOfName;
-    struct ebpfMonPvaClient *client;
+typedef struct ebpfMonPacketChannel {
+    struct ebpfMonPacketChannel *next, **back; /* of its client */
+    struct ebpfMonPacketChannel *nextOfBucket, *nextOfName;
+    struct ebpfMonPacketClient *client;
     uint32_t sid;
     uint64_t mark;          /* packetClients.c's own */
     char     name[];
-} ebpfMonPvaChannel;
+} ebpfMonPacketChannel;
 
-typedef struct ebpfMonPvaClient {
-    struct ebpfMonPvaClient *nextOfBucket;
+typedef struct ebpfMonPacketClient {
+    struct ebpfMonPacketClient *nextOfBucket;
     ebpfMonWireProtocol protocol;
     uint64_t circuit;       /* wireEvent.h */
     struct ebpfMonPeer peer;
@@ -60,10 +60,10 @@ typedef struct ebpfMonPvaClient {
     char     server[EBPFMON_IOCNAME_SIZE];
     unsigned channels, monitors;
     unsigned unkept;        /* monitors that are not kept: there are too many */
-    ebpfMonPvaMonitor *monitor;
-    ebpfMonPvaChannel *channel; /* those whose names are known */
+    ebpfMonPacketMonitor *monitor;
+    ebpfMonPacketChannel *channel; /* those whose names are known */
     uint64_t mark;          /* packetClients.c's own */
-} ebpfMonPvaClient;
+} ebpfMonPacketClient;
 
 /* Who is behind a gateway: clients that have a channel of this name to it. */
 typedef struct {
@@ -73,58 +73,60 @@ typedef struct {
     struct ebpfMonPeer peer; /* of the newest one; as the next three */
     struct ebpfMonFirst first;
     char     user[64], host[64];
-} ebpfMonPvaBehind;
+} ebpfMonPacketBehind;
 
-typedef struct ebpfMonPvaClients ebpfMonPvaClients;
+typedef struct ebpfMonPacketClients ebpfMonPacketClients;
 
 /* "putClients" stay the caller's. NULL without memory. */
-ebpfMonPvaClients *ebpfMonPvaClientsNew(ebpfMonPutClients *putClients);
-void ebpfMonPvaClientsFree(ebpfMonPvaClients *clients);
+ebpfMonPacketClients *ebpfMonPacketClientsNew(ebpfMonPutClients *putClients);
+void ebpfMonPacketClientsFree(ebpfMonPacketClients *clients);
 
 /* Adds an event of any kind. "server": of a connection that is opened; NULL: not known yet. Of CA do not give the
  * opening of those to watched IOCs, or to other hosts. */
-void ebpfMonPvaClientsAdd(ebpfMonPvaClients *clients, const ebpfMonWireEvent *ev, const ebpfMonServer *server);
+void ebpfMonPacketClientsAdd(ebpfMonPacketClients *clients, const ebpfMonWireEvent *ev, const ebpfMonServer *server);
 
 /* Finds the servers of new clients, or of all: IOCs came or went. Packet thread. */
-void ebpfMonPvaClientsFindServers(ebpfMonPvaClients *clients, ebpfMonServers *servers, int all);
+void ebpfMonPacketClientsFindServers(ebpfMonPacketClients *clients, ebpfMonServers *servers, int all);
 
-void ebpfMonPvaClientsLock(ebpfMonPvaClients *clients);
-void ebpfMonPvaClientsUnlock(ebpfMonPvaClients *clients);
+void ebpfMonPacketClientsLock(ebpfMonPacketClients *clients);
+void ebpfMonPacketClientsUnlock(ebpfMonPacketClients *clients);
 
 /* The next client after this one (NULL: the first one). NULL: there is none. The caller holds the lock. */
-const ebpfMonPvaClient *ebpfMonPvaClientsNext(const ebpfMonPvaClients *clients, const ebpfMonPvaClient *client);
+const ebpfMonPacketClient *ebpfMonPacketClientsNext(const ebpfMonPacketClients *clients,
+                                                    const ebpfMonPacketClient *client);
 
 /* The number of clients and monitors that came or went. The caller holds the lock. */
-uint64_t ebpfMonPvaClientsCountChanges(const ebpfMonPvaClients *clients);
+uint64_t ebpfMonPacketClientsCountChanges(const ebpfMonPacketClients *clients);
 
 /* A channel of CA to an IOC, by a process of this host. */
 typedef struct {
-    char  name[EBPFMON_PVA_NAME];
+    char  name[EBPFMON_CHANNEL_NAME];
     pid_t pid;
     char  command[64];
-} ebpfMonPvaCaUser;
+} ebpfMonPacketCaUser;
 
 /* Adds the channels and monitors of PVs that match (command ebpfMonUsers): of watched IOCs, and if the client is a
  * gateway of this host, behind each those that clients of the gateway have of this name. "ca": further channels which
  * may be a gateway's; the caller has added them. Takes the lock. */
-void ebpfMonPvaClientsAddUsers(ebpfMonPvaClients *clients, ebpfMonTextReport *report, const char *pvPattern,
-                               const ebpfMonPvaCaUser *ca, size_t cas);
+void ebpfMonPacketClientsAddUsers(ebpfMonPacketClients *clients, ebpfMonTextReport *report, const char *pvPattern,
+                                  const ebpfMonPacketCaUser *ca, size_t cas);
 
 /* Nonzero: packets have shown that this client has a channel of this name. Takes the lock. */
-int ebpfMonPvaClientsHas(ebpfMonPvaClients *clients, const struct ebpfMonPeer *peer, const char *name);
+int ebpfMonPacketClientsHas(ebpfMonPacketClients *clients, const struct ebpfMonPeer *peer, const char *name);
 /* Nonzero: a client of a server that is no IOC has a channel of this name. Takes the lock. */
-int ebpfMonPvaClientsHasBehind(ebpfMonPvaClients *clients, const char *name);
+int ebpfMonPacketClientsHasBehind(ebpfMonPacketClients *clients, const char *name);
 /* Who is behind process "gateway". Takes the lock. */
-void ebpfMonPvaClientsFindBehind(ebpfMonPvaClients *clients, pid_t gateway, const char *name, ebpfMonPvaBehind *behind);
+void ebpfMonPacketClientsFindBehind(ebpfMonPacketClients *clients, pid_t gateway, const char *name,
+                                    ebpfMonPacketBehind *behind);
 /* The users of a channel of "client", as one text: "anna@shop caget[12]", or of a gateway those behind it: "anna@shop
  * caget[12] and 2 more through gateway pvagw[4711]", the newest by name. "identity" changes if they are others. Returns
  * how many clients are behind; 0: it is no gateway, or not known. "clients" may be NULL. Without a lock. */
-unsigned ebpfMonPvaClientsFormatUsers(ebpfMonPvaClients *clients, const ebpfMonPutClient *client, const char *name,
-                                      char *text, size_t size, uint64_t *identity);
+unsigned ebpfMonPacketClientsFormatUsers(ebpfMonPacketClients *clients, const ebpfMonPutClient *client,
+                                         const char *name, char *text, size_t size, uint64_t *identity);
 
 /* Its process, if it is on this host. Without a lock. */
-void ebpfMonPvaClientsFindWho(ebpfMonPvaClients *clients, const struct ebpfMonPeer *peer,
-                              const struct ebpfMonFirst *first, const char *user, const char *host,
-                              ebpfMonPutClient *who);
+void ebpfMonPacketClientsFindWho(ebpfMonPacketClients *clients, const struct ebpfMonPeer *peer,
+                                 const struct ebpfMonFirst *first, const char *user, const char *host,
+                                 ebpfMonPutClient *who);
 
 #endif

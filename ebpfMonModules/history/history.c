@@ -7,6 +7,7 @@
 #include <epicsThread.h>
 #include <errlog.h>
 
+#include "clients/clients.h"
 #include "common/clock.h"
 #include "common/worker.h"
 #include "export/shared/recordQueue.h"
@@ -334,7 +335,7 @@ void ebpfMonHistoryLook(void *arg)
     if (!h->queue)
         return;
     lookAtClock(h);
-    ebpfMonHistoryMinutesLook(h->minutes, ebpfMonPublishedLock(), ebpfMonClockMonotonic());
+    ebpfMonHistoryMinutesLook(h->minutes, ebpfMonPublishedLock(), ebpfMonClientsGetValues(), ebpfMonClockMonotonic());
     ebpfMonPublishedUnlock();
 }
 

@@ -357,7 +357,8 @@ static void lookForSearches(ebpfMonHistoryMinutes *m, const ebpfMonSearches *s)
     }
 }
 
-void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *m, const ebpfMonPublished *p, uint64_t now)
+void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *m, const ebpfMonPublished *p,
+                               const ebpfMonClientValues *clients, uint64_t now)
 {
     double seconds = (double)(now - m->begin) / EBPFMON_SECOND_NS;
 
@@ -366,7 +367,8 @@ void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *m, const ebpfMonPublished 
     lookAtIocs(m, p);
     lookForLateScans(m, &p->health);
     if (now - m->clientsAt >= CLIENTS_NS) {
-        lookForClients(m, &p->clients);
+        if (clients)
+            lookForClients(m, clients);
         m->clientsAt = now;
     }
     if (!m->begin) {

@@ -9,6 +9,7 @@
 
 #include <stdint.h>
 
+#include "clients/clientTable.h"
 #include "model/published.h"
 
 typedef struct ebpfMonHistoryMinutes ebpfMonHistoryMinutes;
@@ -24,7 +25,8 @@ typedef void (*ebpfMonHistoryMinuteFn)(void *arg, int automatic, const char *kin
 /* NULL without memory. Never freed. */
 ebpfMonHistoryMinutes *ebpfMonHistoryMinutesNew(ebpfMonHistoryMinuteFn add, void *arg);
 
-/* Each second, or less often; "now": monotonic ns. Under the lock of the published values. */
-void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *minutes, const ebpfMonPublished *published, uint64_t now);
+/* Each second, or less often; "clients" may be NULL; "now": monotonic ns. Under the lock of the published values. */
+void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *minutes, const ebpfMonPublished *published,
+                               const ebpfMonClientValues *clients, uint64_t now);
 
 #endif

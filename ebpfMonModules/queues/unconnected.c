@@ -27,7 +27,7 @@
 #include "queues/refusals.h"
 #include "queues/unconnected.h"
 #include "search/search.h"
-#include "clients/clients.h"
+#include "put/putRoom.h"
 #include "watch/target.h"
 
 /* --- reasons ---
@@ -813,7 +813,7 @@ int ebpfMonUnconnectedBegin(ebpfMonUnconnected *u, const ebpfMonModuleCore *core
 
 void ebpfMonUnconnectedAddEvent(ebpfMonUnconnected *u, const ebpfMonWireEvent *ev)
 {
-    ebpfMonRefusalsAddEvent(u->refusals, u->core.usage->clients, ev);
+    ebpfMonRefusalsAddEvent(u->refusals, u->core.put->clients, ev);
 }
 
 int ebpfMonUnconnectedStop(ebpfMonUnconnected *u, double seconds)

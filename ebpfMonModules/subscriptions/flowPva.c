@@ -26,12 +26,12 @@ struct flowServer {
 
 /* --- clients and monitors ---------------------------------------------------------------------------------------- */
 
-static int isWanted(const ebpfMonPvaClient *c)
+static int isWanted(const ebpfMonPacketClient *c)
 {
     return c->iocId || (c->pid && c->pid != getpid());
 }
 
-static void copyMonitor(ebpfMonFlowMonitor *m, const ebpfMonPvaMonitor *from)
+static void copyMonitor(ebpfMonFlowMonitor *m, const ebpfMonPacketMonitor *from)
 {
     m->isPipelined = from->isPipelined;
     m->isStopped = from->isStopped;
@@ -46,7 +46,7 @@ static void copyMonitor(ebpfMonFlowMonitor *m, const ebpfMonPvaMonitor *from)
     m->updatedAt = from->updatedAt;
 }
 
-static void copyPvaClient(ebpfMonFlowPvaClient *c, const ebpfMonPvaClient *from)
+static void copyPvaClient(ebpfMonFlowPvaClient *c, const ebpfMonPacketClient *from)
 {
     c->circuit = from->circuit;
     c->iocId = from->iocId;
@@ -70,9 +70,10 @@ typedef struct {
 } copies;
 
 /* The caller holds the lock of the table. 0, or -1 without memory. */
-static int copyAll(copies *to, const ebpfMonPvaClients *from)
+static int copyAll(copies *to, const ebpfMonPacketClients *from)
 {
-    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(from, NULL); c; c = ebpfMonPvaClientsNext(from, c)) {
+    for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(from, NULL); c;
+         c = ebpfMonPacketClientsNext(from, c)) {
         ebpfMonFlowPvaClient *copy;
 
         if (!isWanted(c))
@@ -85,7 +86,7 @@ static int copyAll(copies *to, const ebpfMonPvaClients *from)
         copy = &to->client[to->clients++];
         *copy = (ebpfMonFlowPvaClient){ .monitor = to->monitors, .monitors = c->monitors };
         copyPvaClient(copy, c);
-        for (const ebpfMonPvaMonitor *m = c->monitor; m; m = m->next) {
+        for (const ebpfMonPacketMonitor *m = c->monitor; m; m = m->next) {
             ebpfMonFlowMonitor *into = &to->monitor[to->monitors++];
 
             *into = (ebpfMonFlowMonitor){ .serial = m->serial, .client = (uint32_t)to->clients - 1,
@@ -131,7 +132,7 @@ static void carryPvaClients(ebpfMonFlowPva *pva, copies *to)
             (old->is.pid || old->tries >= WHO_TRIES))
             continue;
         c->tries++;
-        ebpfMonPvaClientsFindWho(pva->from, &key, &to->first[i], c->user, c->host, &who);
+        ebpfMonPacketClientsFindWho(pva->from, &key, &to->first[i], c->user, c->host, &who);
         snprintf(c->is.name, sizeof(c->is.name), "%.50s@%.64s%s", c->user[0] ? c->user : "?", c->host,
                  c->is.isPva ? " pvAccess" : "");
         snprintf(c->is.peer, sizeof(c->is.peer), "%.*s", (int)sizeof(c->is.peer) - 1, who.peer);
@@ -185,7 +186,7 @@ static void carryMonitors(const ebpfMonFlowPva *pva, copies *to, uint64_t now)
     free(old);
 }
 
-static void readCount(ebpfMonFlowPva *pva, ebpfMonFlowMonitor *m, const ebpfMonPvaMonitor *from, uint64_t now)
+static void readCount(ebpfMonFlowPva *pva, ebpfMonFlowMonitor *m, const ebpfMonPacketMonitor *from, uint64_t now)
 {
     pva->hasMoved |= from->updates != m->updates;
     copyMonitor(m, from);
@@ -197,8 +198,9 @@ static void readCounts(ebpfMonFlowPva *pva, uint64_t now)
 {
     size_t n = 0;
 
-    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(pva->from, NULL); c; c = ebpfMonPvaClientsNext(pva->from, c))
-        for (const ebpfMonPvaMonitor *m = isWanted(c) ? c->monitor : NULL; m && n < pva->monitors; m = m->next)
+    for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(pva->from, NULL); c;
+         c = ebpfMonPacketClientsNext(pva->from, c))
+        for (const ebpfMonPacketMonitor *m = isWanted(c) ? c->monitor : NULL; m && n < pva->monitors; m = m->next)
             readCount(pva, &pva->monitor[n++], m, now);
 }
 
@@ -248,18 +250,18 @@ int ebpfMonFlowPvaRead(ebpfMonFlowPva *pva, uint64_t now)
     int isChanged, status = 0;
 
     pva->hasMoved = 0;
-    ebpfMonPvaClientsLock(pva->from);
+    ebpfMonPacketClientsLock(pva->from);
     if (pva->isFresh)
-        isChanged = ebpfMonPvaClientsCountChanges(pva->from) != pva->changes;
+        isChanged = ebpfMonPacketClientsCountChanges(pva->from) != pva->changes;
     else
         isChanged = 1;
     if (!isChanged) {
         readCounts(pva, now);
     } else {
         status = copyAll(&to, pva->from);
-        pva->changes = ebpfMonPvaClientsCountChanges(pva->from);
+        pva->changes = ebpfMonPacketClientsCountChanges(pva->from);
     }
-    ebpfMonPvaClientsUnlock(pva->from);
+    ebpfMonPacketClientsUnlock(pva->from);
     if (isChanged && !status) {
         carryPvaClients(pva, &to);
         carryMonitors(pva, &to, now);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What servers of this host send by pvAccess: clients and monitors as packets show them (clients/packetClients.h), and what
- * waits for them in dbEvent.c, where QSRV subscribes. Only the thread of subscriptions.c uses this module.
+ * What servers of this host send by pvAccess: clients and monitors as packets show them (clients/packetClients.h), and
+ * what waits for them in dbEvent.c, where QSRV subscribes. Only the thread of subscriptions.c uses this module.
  */
 #ifndef EBPFMON_FLOWPVA_H
 #define EBPFMON_FLOWPVA_H
@@ -18,9 +18,9 @@ typedef enum {
 } ebpfMonSourceKind;
 
 typedef struct {
-    uint64_t serial;        /* ebpfMonPvaMonitor.serial */
+    uint64_t serial;        /* ebpfMonPacketMonitor.serial */
     uint32_t client;        /* index */
-    char     name[EBPFMON_PVA_NAME];
+    char     name[EBPFMON_CHANNEL_NAME];
     uint32_t queueSize;
     int      isPipelined, isStopped, isAtLeast, isUnsure;
     uint64_t closedAt, stoppedAt, updates, bytes, overruns, unread, updatedAt;
@@ -47,12 +47,12 @@ typedef struct {
 } ebpfMonFlowPvaClient;
 
 typedef struct {
-    ebpfMonPvaClients *from;
+    ebpfMonPacketClients *from;
     ebpfMonFlowPvaClient *client;
     size_t   clients;
     ebpfMonFlowMonitor *monitor;
     size_t   monitors;
-    uint64_t changes;       /* ebpfMonPvaClientsCountChanges of what is here */
+    uint64_t changes;       /* ebpfMonPacketClientsCountChanges of what is here */
     int      isFresh;       /* something is here */
     uint64_t linked;        /* sum of ebpfMonFlowIoc.serial when the sources were found */
     uint64_t readAt;

@@ -59,6 +59,7 @@ struct ebpfMonSubscriptions {
     ebpfMonFeedback *feedback;
     const ebpfMonModuleCore *core; /* NULL: it does not run; the next is it */
     ebpfMonModuleCore ownCore;
+    ebpfMonClients *clients;
     epicsMutexId lock;         /* guards the next two, and isAnswered, isAbandoned of each asking */
     char question[QUESTION];   /* for WHY_TEXT; "": none */
     ELLLIST askings;
@@ -139,7 +140,7 @@ static void forgetIocs(ebpfMonSubscriptions *d)
 /* Takes over the newest looks at the clients of all IOCs. Their memory is read without the lock of the table. */
 static void takeLooks(ebpfMonSubscriptions *d)
 {
-    ebpfMonClientTable *table = d->core->usage->table;
+    ebpfMonClientTable *table = d->clients->table;
     const ebpfMonClientIoc *from;
     int isThere = 1;
 
@@ -171,7 +172,7 @@ static void takeLooks(ebpfMonSubscriptions *d)
 /* Requests a look at the clients, because some came or went; not so often that it would cost more than we may. */
 static void wantLook(ebpfMonSubscriptions *d, uint64_t now)
 {
-    ebpfMonClientTable *table = d->core->usage->table;
+    ebpfMonClientTable *table = d->clients->table;
     uint64_t cost;
 
     ebpfMonClientTableLock(table);
@@ -180,7 +181,7 @@ static void wantLook(ebpfMonSubscriptions *d, uint64_t now)
     if (now - d->lookWantedAt < EBPFMON_SECOND_NS + (uint64_t)((double)cost / EBPFMON_SUBSCRIPTIONS_COST))
         return;
     d->lookWantedAt = now;
-    ebpfMonClientLookerRequest(d->core->usage->looker);
+    ebpfMonClientLookerRequest(d->clients->looker);
 }
 
 /* --- a look ----------------------------------------------------------------------------------------------------- */
@@ -257,7 +258,7 @@ static void readPva(ebpfMonSubscriptions *d, uint64_t now)
 {
     int isChanged;
 
-    d->pva.from = d->core->usage->pvaClients;
+    d->pva.from = d->clients->packetClients;
     isChanged = ebpfMonFlowPvaRead(&d->pva, now);
     d->keys.isOld |= isChanged;
     d->hasMoved |= d->pva.hasMoved;
@@ -448,7 +449,7 @@ static void sumIoc(ebpfMonSubscriptions *d, ebpfMonFlowIoc *ioc, uint64_t now)
 
 static long findRecordOf(const ebpfMonCatalogue *cat, const char *pv)
 {
-    char record[EBPFMON_PVA_NAME];
+    char record[EBPFMON_CHANNEL_NAME];
 
     snprintf(record, sizeof(record), "%.*s", (int)strcspn(pv, ".{"), pv);
     return ebpfMonCatalogueFind(cat, record);
@@ -484,10 +485,10 @@ static void sumPva(ebpfMonSubscriptions *d, uint64_t now)
 /* Of a gateway the clients behind it, as far as they are known. row->pv is set. */
 static void fillClient(const ebpfMonSubscriptions *d, const ebpfMonFlowClient *c, ebpfMonSubscriptionRow *row)
 {
-    ebpfMonPvaBehind behind = { .clients = 0 };
+    ebpfMonPacketBehind behind = { .clients = 0 };
 
     if (c->pid)
-        ebpfMonPvaClientsFindBehind(d->pva.from, c->pid, row->pv, &behind);
+        ebpfMonPacketClientsFindBehind(d->pva.from, c->pid, row->pv, &behind);
     if (behind.clients == 1 && !behind.unknown)
         snprintf(row->client, sizeof(row->client), "%s@%.40s through gateway", behind.user[0] ? behind.user : "?",
                  behind.host);
@@ -778,21 +779,15 @@ static void runSubscriptions(ebpfMonWorker *worker, void *arg)
     }
 }
 
-static uint64_t findPvxsServer(pid_t pid)
-{
-    static const char *const name = EBPFMON_PVXS_VARIABLE; /* static, so the file is that of an exported function */
-    ebpfMonVariable found = { .address = 0 };
-
-    return ebpfMonVariablesFind(pid, EBPFMON_PVXS_FUNCTION, &name, 1, &found) ? found.address : 0;
-}
-
 int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core)
 {
     ebpfMonSubscriptions *d = subs;
 
+    d->clients = ebpfMonClientsGet("subscriptions");
+    if (!d->clients)
+        return -1;
     d->ownCore = *core;
     d->core = &d->ownCore;
-    ebpfMonClientTableSetPvxsFinder(core->usage->table, findPvxsServer);
     return ebpfMonSharedWorkerSet(&d->worker,
                                   ebpfMonWorkerStart("ebpfMonFlows", epicsThreadPriorityLow, runSubscriptions, d));
 }
@@ -847,7 +842,7 @@ int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *d)
     int status = -1;
 
     for (int i = 0; status && i < LOOK_TRIES; i++) {
-        status = ebpfMonClientLookerLook(d->core->usage->looker, LOOK_SECONDS);
+        status = ebpfMonClientLookerLook(d->clients->looker, LOOK_SECONDS);
         ebpfMonWorkerGiveSignHere();
     }
     d->needsSockets = 1;

@@ -59,18 +59,18 @@ static int findName(ebpfMonClientTable *table, uint32_t iocId, const struct ebpf
 }
 
 /* A use by "client", a gateway perhaps: then those behind it have used it, of a read the newest one of them. */
-static void noteUsers(ebpfMonUseNotes *notes, ebpfMonPvaClients *pvaClients, const char *ioc, const char *name,
+static void noteUsers(ebpfMonUseNotes *notes, ebpfMonPacketClients *packetClients, const char *ioc, const char *name,
                     ebpfMonUseKind kind, const ebpfMonPutClient *client, uint64_t identity, int64_t at)
 {
     char who[WHO_SIZE];
 
-    ebpfMonPvaClientsFormatUsers(pvaClients, client, name, who, sizeof(who), &identity);
+    ebpfMonPacketClientsFormatUsers(packetClients, client, name, who, sizeof(who), &identity);
     if (ebpfMonUseNotesAdd(notes, ioc, name, kind, identity, at, kind == ebpfMonUseRead))
         ebpfMonUseNotesSetWho(notes, ioc, name, kind, who);
 }
 
 void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
-                                ebpfMonPvaClients *pvaClients, const ebpfMonWireEvent *ev, uint32_t iocId,
+                                ebpfMonPacketClients *packetClients, const ebpfMonWireEvent *ev, uint32_t iocId,
                                 const char *server)
 {
     uint64_t identity = hashPeer(ev->peer.addr, ev->peer.port);
@@ -86,15 +86,15 @@ void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *tabl
         ebpfMonTextCopy(name, sizeof(name), ev->name);
     else if (ev->protocol != ebpfMonWireCa || !findName(table, iocId, &ev->peer, ev->sid, name, sizeof(name)))
         return;
-    isBehind = pvaClients && ebpfMonPvaClientsHasBehind(pvaClients, name);
+    isBehind = packetClients && ebpfMonPacketClientsHasBehind(packetClients, name);
     if (!isBehind && !ebpfMonUseNotesAdd(notes, server, name, kind, identity, ebpfMonClockUnixSeconds(),
                                          kind == ebpfMonUseRead))
         return;
     ebpfMonPutClientsFind(clients, &ev->peer, &ev->first, ev->user, ev->host, &client);
     if (isBehind) {
-        noteUsers(notes, pvaClients, server, name, kind, &client, identity, ebpfMonClockUnixSeconds());
+        noteUsers(notes, packetClients, server, name, kind, &client, identity, ebpfMonClockUnixSeconds());
     } else {
-        ebpfMonPvaClientsFormatUsers(NULL, &client, name, who, sizeof(who), &identity);
+        ebpfMonPacketClientsFormatUsers(NULL, &client, name, who, sizeof(who), &identity);
         ebpfMonUseNotesSetWho(notes, server, name, kind, who);
     }
 }
@@ -118,18 +118,18 @@ static void addUse(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, const eb
 
     if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, identity, at, 0))
         return;
-    ebpfMonPvaClientsFormatUsers(NULL, &ioc->facts[use->client].who, name, who, sizeof(who), &identity);
+    ebpfMonPacketClientsFormatUsers(NULL, &ioc->facts[use->client].who, name, who, sizeof(who), &identity);
     ebpfMonUseNotesSetWho(notes, ioc->name, name, kind, who);
 }
 
 /* Nonzero: done; else it is a use as addUse notes it. */
-static int keepLateUse(ebpfMonPvaClients *pvaClients, const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use,
+static int keepLateUse(ebpfMonPacketClients *packetClients, const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use,
                        lateUse *late)
 {
     const char *name = ioc->clients->names + use->name;
     const ebpfMonCaClient *client = &ioc->clients->client[use->client];
 
-    if (!ioc->facts[use->client].who.peerPid || !ebpfMonPvaClientsHasBehind(pvaClients, name))
+    if (!ioc->facts[use->client].who.peerPid || !ebpfMonPacketClientsHasBehind(packetClients, name))
         return 0;
     *late = (lateUse){ .kind = use->subscriptions ? ebpfMonUseSubscribe : ebpfMonUseConnect,
                        .client = ioc->facts[use->client].who, .identity = hashPeer(client->addr, client->port) };
@@ -154,13 +154,13 @@ static void addHiddenUses(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, i
 
             if (!ebpfMonUseNotesAdd(notes, ioc->name, name, kind, identity, at, 0))
                 continue;
-            ebpfMonPvaClientsFormatUsers(NULL, &c->who, name, who, sizeof(who), &identity);
+            ebpfMonPacketClientsFormatUsers(NULL, &c->who, name, who, sizeof(who), &identity);
             ebpfMonUseNotesSetWho(notes, ioc->name, name, kind, who);
         }
     }
 }
 
-void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients)
+void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPacketClients *packetClients)
 {
     const ebpfMonClientIoc *ioc;
     int64_t at = ebpfMonClockUnixSeconds();
@@ -176,7 +176,7 @@ void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table,
             const ebpfMonCaUse *use = &ioc->clients->use[i];
 
             if (!ebpfMonArrayGrow(&late, &room, lates + 1, 64, sizeof(*late)) &&
-                keepLateUse(pvaClients, ioc, use, &late[lates]))
+                keepLateUse(packetClients, ioc, use, &late[lates]))
                 lates++;
             else
                 addUse(notes, ioc, use, at);
@@ -184,7 +184,7 @@ void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table,
     }
     ebpfMonClientTableUnlock(table);
     for (size_t i = 0; i < lates; i++)
-        noteUsers(notes, pvaClients, late[i].ioc, late[i].name, late[i].kind, &late[i].client, late[i].identity, at);
+        noteUsers(notes, packetClients, late[i].ioc, late[i].name, late[i].kind, &late[i].client, late[i].identity, at);
     free(late);
 }
 
@@ -199,7 +199,7 @@ struct ebpfMonUses {
     ebpfMonUsageValues shown;   /* under the lock of the published values */
     /* of the monitor, from the start on */
     ebpfMonTargets    *targets;
-    ebpfMonUsage      *usage;
+    ebpfMonClients    *clients;
     ebpfMonUseKeeper  *keeper;  /* NULL: not started */
 };
 
@@ -236,28 +236,30 @@ static void onLook(void *arg)
 {
     ebpfMonUses *u = arg;
 
-    ebpfMonUseSourcesAddLook(u->notes, u->usage->table, u->usage->pvaClients);
+    ebpfMonUseSourcesAddLook(u->notes, u->clients->table, u->clients->packetClients);
 }
 
-static void onPut(void *arg, const ebpfMonPut *put)
+void ebpfMonUsesAddPut(void *uses, const struct ebpfMonPut *put)
 {
-    ebpfMonUses *u = arg;
+    ebpfMonUses *u = uses;
 
-    ebpfMonUseSourcesAddPut(u->notes, put);
+    if (u->conf.file[0])
+        ebpfMonUseSourcesAddPut(u->notes, put);
 }
 
 static void onPacket(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server)
 {
     ebpfMonUses *u = arg;
 
-    ebpfMonUseSourcesAddPacket(u->notes, u->usage->table, u->usage->clients, u->usage->pvaClients, ev, iocId, server);
+    ebpfMonUseSourcesAddPacket(u->notes, u->clients->table, u->clients->put->clients, u->clients->packetClients, ev,
+                               iocId, server);
 }
 
 /* By lists and connections: EBPFMON_WATCHED_… */
 static int findWays(void *arg, uint32_t iocId)
 {
     ebpfMonUses *u = arg;
-    ebpfMonClientTable *table = u->usage->table;
+    ebpfMonClientTable *table = u->clients->table;
     const ebpfMonClientIoc *ioc;
     int ways = 0;
 
@@ -273,18 +275,21 @@ static int findWays(void *arg, uint32_t iocId)
 int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core)
 {
     ebpfMonUses *u = uses;
-    const ebpfMonUseSink sink = { .looked = onLook, .put = onPut, .packet = onPacket, .arg = u };
+    const ebpfMonUseSink sink = { .looked = onLook, .packet = onPacket, .arg = u };
     const ebpfMonUseKeeperCalls calls = { .findWays = findWays, .arg = u };
 
     ebpfMonUseKeeperFree(u->keeper); /* of a start that failed */
+    u->keeper = NULL;
     u->targets = core->targets;
-    u->usage = core->usage;
+    u->clients = ebpfMonClientsGet("uses");
+    if (!u->clients)
+        return -1;
     u->keeper = ebpfMonUseKeeperNew(u->module, &u->shown, u->targets, u->notes, &u->conf, &calls);
     if (!u->keeper)
         return -1;
     if (u->conf.file[0]) {
-        u->usage->sink = sink;
-        ebpfMonClientTableCountUnseen(u->usage->table);
+        u->clients->sink = sink;
+        ebpfMonClientTableCountUnseen(u->clients->table);
     }
     return ebpfMonUseKeeperStart(u->keeper);
 }
@@ -293,7 +298,9 @@ int ebpfMonUsesStop(void *uses, double seconds)
 {
     ebpfMonUses *u = uses;
 
-    return ebpfMonUseKeeperStop(u->keeper);
+    int left = ebpfMonClientLookerStop(u->clients->looker); /* no use comes any more */
+
+    return left | ebpfMonUseKeeperStop(u->keeper);
 }
 
 int ebpfMonUsesAddUnused(ebpfMonUses *u, ebpfMonTextReport *report, double days, const char *recordPattern, char *why,
@@ -307,12 +314,12 @@ int ebpfMonUsesAddUnused(ebpfMonUses *u, ebpfMonTextReport *report, double days,
         return -1;
     }
     /* the newest uses must be in the file before it is read */
-    if (ebpfMonClientLookerLook(u->usage->looker, LOOK_SECONDS) || ebpfMonUseKeeperFlush(u->keeper, LOOK_SECONDS))
+    if (ebpfMonClientLookerLook(u->clients->looker, LOOK_SECONDS) || ebpfMonUseKeeperFlush(u->keeper, LOOK_SECONDS))
         ebpfMonTextReportAdd(report, "The newest uses are not in the file (see USAGE_MSG).\n");
     store = ebpfMonUseStoreOpen(u->conf.file, 0, 0, why, size);
     if (!store)
         return -1;
-    rc = ebpfMonUnusedReportAdd(report, u->usage->table, u->targets, store, days, recordPattern, why,
+    rc = ebpfMonUnusedReportAdd(report, u->clients->table, u->targets, store, days, recordPattern, why,
                                 size);
     ebpfMonUseStoreClose(store);
     return rc;

@@ -6,8 +6,8 @@
 #ifndef EBPFMON_USES_H
 #define EBPFMON_USES_H
 
-#include "common/textReport.h"
 #include "clients/clients.h"
+#include "common/textReport.h"
 #include "uses/useKeeper.h"
 #include "uses/useNotes.h"
 
@@ -22,13 +22,13 @@ void ebpfMonUseSourcesAddPut(ebpfMonUseNotes *notes, const ebpfMonPut *put);
 
 /* Notes a read or a subscription that was seen in a packet. "server": the name of the server. If the channel was
  * opened before the monitor read packets, the event has no name; then the name is looked up in the table, by "iocId"
- * (0: not possible). A gateway's uses are those of its clients ("pvaClients"; NULL: there are none). */
+ * (0: not possible). A gateway's uses are those of its clients ("packetClients"; NULL: there are none). */
 void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
-                                ebpfMonPvaClients *pvaClients, const ebpfMonWireEvent *ev, uint32_t iocId,
+                                ebpfMonPacketClients *packetClients, const ebpfMonWireEvent *ev, uint32_t iocId,
                                 const char *server);
 
 /* Notes all channels and subscriptions of the last look. Takes the lock of the table. */
-void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPvaClients *pvaClients);
+void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPacketClients *packetClients);
 
 /* --- the room --- */
 
@@ -44,9 +44,10 @@ const ebpfMonUsageValues *ebpfMonUsesGetValues(const ebpfMonUses *uses);
 /* As ebpfMonUsageConfSet. Only before the start. */
 int ebpfMonUsesConfigure(ebpfMonUses *uses, const char *file, int megabytes, char *why, size_t size);
 
-/* As start and stop of ebpfMonModule. */
+/* As start, stop and finished of ebpfMonModule. */
 int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core);
 int ebpfMonUsesStop(void *uses, double seconds); /* the time is that of the keeper */
+void ebpfMonUsesAddPut(void *uses, const struct ebpfMonPut *put);
 
 /* Adds to the report the records that match and that nobody used for so many days. 0, or -1: "why" says what is
  * wrong. It may take some seconds. Only after the start. */

@@ -31,7 +31,7 @@ static ebpfMonPv pvs[] = {
 
 static ebpfMonModule module = {
     .name = "uses", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonUsesStart,
-    .stop = ebpfMonUsesStop,
+    .stop = ebpfMonUsesStop, .finished = ebpfMonUsesAddPut,
 };
 
 static void setUsage(const iocshArgBuf *args)

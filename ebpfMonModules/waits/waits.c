@@ -44,6 +44,7 @@ struct ebpfMonWaits {
     const ebpfMonModule *module;
     ebpfMonSharedWorker worker;
     ebpfMonModuleCore core;
+    ebpfMonClients *clients;
     epicsMutexId lock;         /* guards the next three */
     putNote  note[NOTES];
     unsigned notes;            /* ever */
@@ -177,7 +178,7 @@ static void findBegin(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitin
 /* The process of a client of Channel Access, as the look at the clients has found it. */
 static void findProcess(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitingPut *put)
 {
-    ebpfMonClientTable *table = w->core.usage->table;
+    ebpfMonClientTable *table = w->clients->table;
     const ebpfMonClientIoc *from;
 
     ebpfMonClientTableLock(table);
@@ -690,6 +691,9 @@ int ebpfMonWaitsBegin(void *waits, const ebpfMonModuleCore *core)
 {
     ebpfMonWaits *w = waits;
 
+    w->clients = ebpfMonClientsGet("waits");
+    if (!w->clients)
+        return -1;
     w->core = *core;
     return ebpfMonSharedWorkerSet(&w->worker,
                                   ebpfMonWorkerStart("ebpfMonWaits", epicsThreadPriorityLow, runWaits, w));

@@ -81,10 +81,6 @@ static void resetLost(void *arg)
 {
 }
 
-static void publishClients(void *arg)
-{
-}
-
 static ebpfMonOpStatus addList(void *arg, ebpfMonList of, ebpfMonTextReport *report, const char *pattern,
                                const char *record)
 {
@@ -105,7 +101,7 @@ static ebpfMonOpStatus addReport(void *arg, ebpfMonTextReport *report, int level
 /* Used while there is no monitor: every function fails, and says so if it has a text. */
 static const ebpfMonMonitorOps monitorOpsAbsent = {
     NULL, refuseSettings, refuseStart, setFilter, isFilterApplied, getFilter, setRule, getLevel, setRule, resetLost,
-    resetLost, addList, publishClients, refuseTrace, addReport};
+    resetLost, addList, refuseTrace, addReport};
 
 /* --- logs --- */
 

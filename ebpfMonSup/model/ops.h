@@ -55,9 +55,7 @@ typedef struct {
 typedef enum {
     ebpfMonListIocs,    /* all */
     ebpfMonListRecords, /* IOCs */
-    ebpfMonListChains,  /* roots */
-    ebpfMonListClients, /* IOCs; their clients are read now */
-    ebpfMonListUsers    /* PVs to which clients have channels; the same */
+    ebpfMonListChains   /* roots */
 } ebpfMonList;
 
 typedef struct {
@@ -87,8 +85,6 @@ typedef struct {
     /* Adds a list to "report", while the monitor runs. "pattern": of its elements; of records also "record". */
     ebpfMonOpStatus (*addList)(void *arg, ebpfMonList of, ebpfMonTextReport *report, const char *pattern,
                                const char *record);
-    /* Publishes the clients again, because their patterns have changed. */
-    void (*publishClients)(void *arg);
     /* Prints the next "count" chains in which a matching record processes; 0: prints no more. Adds the IOCs that do not
      * keep every chain. */
     ebpfMonOpStatus (*trace)(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count, char *why,

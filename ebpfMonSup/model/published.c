@@ -175,17 +175,6 @@ void ebpfMonPublishedSelectRoot(const char *record)
     ebpfMonPublishedUnlock();
 }
 
-void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern)
-{
-    ebpfMonClientValues *clients = &ebpfMonPublishedLock()->clients;
-
-    if (iocPattern)
-        ebpfMonTextCopy(clients->iocPattern, sizeof(clients->iocPattern), iocPattern);
-    if (pvPattern)
-        ebpfMonTextCopy(clients->pvPattern, sizeof(clients->pvPattern), pvPattern);
-    ebpfMonPublishedUnlock();
-}
-
 /* Under the lock. */
 static void countOpen(ebpfMonPublished *published)
 {

@@ -371,33 +371,6 @@ const char *ebpfMonHealthEvent(const ebpfMonHealth *h, unsigned i);
 /* Nonzero: somebody has to act, because an IOC is missing or stands still, or a thread hangs. */
 int ebpfMonHealthHasTrouble(const ebpfMonHealth *h);
 
-/* --- the clients that are connected to the CA servers of the watched IOCs --- */
-
-#define EBPFMON_CLIENT_ROWS 200
-#define EBPFMON_CLIENT_PATTERN 61
-
-typedef struct {
-    char     name[128];   /* user@address:port */
-    char     ioc[61];
-    char     command[64]; /* command of a client on this host; "": not known */
-    uint32_t pid;         /* its process id; 0: not known */
-    unsigned channels, subscriptions; /* its channels that match the pattern, and their subscriptions */
-    epicsTimeStamp since; /* time at which the oldest of these channels was created */
-    int64_t  bytes;       /* bytes that it has received since it connected; -1: not known */
-} ebpfMonClientRow;
-
-/* The room usage/ writes all of it at once; the patterns are written by those who set them. */
-typedef struct {
-    char     iocPattern[EBPFMON_CLIENT_PATTERN]; /* pattern of IOCs; "": all */
-    char     pvPattern[EBPFMON_CLIENT_PATTERN];
-    unsigned count;       /* clients that match */
-    unsigned rows;        /* clients in row[], those with most channels first */
-    unsigned channels, subscriptions; /* of all clients that match */
-    unsigned unread;      /* IOCs with clients that could not be read at the last look */
-    double   look;        /* ms; CPU time of the last look */
-    ebpfMonClientRow row[EBPFMON_CLIENT_ROWS];
-} ebpfMonClientValues;
-
 /* --- the logs --- */
 
 #define EBPFMON_NO_LOG   "no log: ebpfMonJsonLog and ebpfMonCaPutLog begin one"
@@ -496,7 +469,6 @@ typedef enum {
     ebpfMonGroupUnexpected, /* unexpected puts */
     ebpfMonGroupRules,
     ebpfMonGroupHealth,
-    ebpfMonGroupClients,
     ebpfMonGroupModules, /* each module has one (ebpfMonModule.h) */
     ebpfMonGroupCount = ebpfMonGroupModules + EBPFMON_MODULES_MAX
 } ebpfMonGroup;
@@ -535,7 +507,6 @@ typedef struct ebpfMonPublished {
     ebpfMonGoneIoc          restoredIoc[EBPFMON_HEALTH_GONE];
     char     hangCause[80];    /* why a thread hangs, for HANG_CNT; empty: not known. The module waits sets it, … */
     char     lateCause[80];    /* … and why a scan thread is late, for SCAN_LATE_NOW */
-    ebpfMonClientValues     clients;
 } ebpfMonPublished;
 
 /* All functions: any thread. */
@@ -574,9 +545,6 @@ int ebpfMonPublishedAddWatch(const char *record);
 
 /* Selects the root of the histogram; empty: all roots. */
 void ebpfMonPublishedSelectRoot(const char *record);
-
-/* Selects the clients that are shown: patterns of IOCs and of PVs. NULL: as before; empty: all. */
-void ebpfMonPublishedSelectClients(const char *iocPattern, const char *pvPattern);
 
 /* An IOC that was gone already when an earlier monitor ended, or that has gone since: it is shown as gone, unless it is
  * there. Call it when all IOCs of the host have been found. At most EBPFMON_HEALTH_GONE. */

@@ -72,7 +72,7 @@ const char *ebpfMonThroughName(ebpfMonThrough through);
 #define EBPFMON_SEEN_INSIDE 1 /* seen in the IOC, by a probe */
 #define EBPFMON_SEEN_WIRE   2 /* seen in packets */
 
-typedef struct {
+typedef struct ebpfMonPut {
     epicsTimeStamp time;
     uint64_t at;          /* the same in monotonic ns: the order of puts, because the clock may be set back */
     char     ioc[EBPFMON_NAME_SIZE]; /* name of the IOC; of a server that is no watched IOC: its address:port */

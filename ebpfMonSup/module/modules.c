@@ -144,9 +144,11 @@ int ebpfMonModulesStop(double seconds)
 {
     int left = 0;
 
-    for (unsigned i = count; i-- > 0;)
+    for (unsigned i = count; i-- > 0;) {
         if (module[i]->isStarted && module[i]->stop && module[i]->stop(module[i]->arg, seconds))
             left = -1;
+        module[i]->isStarted = 0; /* commands may still come */
+    }
     return left;
 }
 
@@ -194,6 +196,29 @@ void ebpfMonModulesTellMessage(const struct ebpfMonWireEvent *message)
     for (unsigned i = 0; i < count; i++)
         if (module[i]->isStarted && module[i]->message)
             module[i]->message(module[i]->arg, message);
+}
+
+void ebpfMonModulesTellFinished(const ebpfMonPut *put)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->finished)
+            module[i]->finished(module[i]->arg, put);
+}
+
+void ebpfMonModulesTellServers(int haveChanged)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->servers)
+            module[i]->servers(module[i]->arg, haveChanged);
+}
+
+int ebpfMonModulesFindChannel(const struct ebpfMonPeer *peer, uint32_t sid, char *name, size_t size)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (module[i]->isStarted && module[i]->findChannel &&
+            module[i]->findChannel(module[i]->arg, peer, sid, name, size) == 0)
+            return 0;
+    return -1;
 }
 
 void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text)

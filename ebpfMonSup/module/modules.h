@@ -19,12 +19,17 @@ void ebpfMonModulesTellPut(const ebpfMonPut *put);
 void ebpfMonModulesTellTrace(const ebpfMonModuleTrace *trace);
 void ebpfMonModulesTellPacket(const ebpfMonModulePacket *packet);
 void ebpfMonModulesTellMessage(const struct ebpfMonWireEvent *message);
+void ebpfMonModulesTellFinished(const ebpfMonPut *put);
+void ebpfMonModulesTellServers(int haveChanged);
 void ebpfMonModulesTellEvent(const epicsTimeStamp *time, const char *text);
 void ebpfMonModulesTellIocs(void);
 void ebpfMonModulesTellSecond(void);
 void ebpfMonModulesGiveMetrics(ebpfMonModuleTakeMetric take, void *to);
 void ebpfMonModulesResetLost(void);
 void ebpfMonModulesReport(int level);
+
+/* The name of a channel of pvAccess, as the first module that knows it says. 0, or -1: none does. */
+int ebpfMonModulesFindChannel(const struct ebpfMonPeer *peer, uint32_t sid, char *name, size_t size);
 
 /* The first module that takes spans; NULL: none does. */
 const struct ebpfMonSpanSink *ebpfMonModulesGetSpans(void);

@@ -16,7 +16,6 @@
 #include "rules/rules.h"
 #include "search/search.h"
 #include "trace/traceRoom.h"
-#include "clients/clients.h"
 #include "watch/requests.h"
 #include "watch/watchRoom.h"
 
@@ -40,7 +39,6 @@ typedef struct ebpfMonMonitor {
     ebpfMonPutRoom      put;
     ebpfMonTraceRoom    trace;
     ebpfMonPublishRoom  publish;
-    ebpfMonUsage       *usage;        /* any thread */
     ebpfMonRingReader  *eventThread;  /* this one and the next exist before any thread runs, and as long as one does */
     ebpfMonRingReader  *packetThread; /* NULL: no packets are read */
     uint64_t            silenceEnd;   /* monotonic ns: a silence ended then, and not all know it; 0: no. Event thread */

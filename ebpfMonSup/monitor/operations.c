@@ -107,18 +107,8 @@ static ebpfMonOpStatus addList(void *arg, ebpfMonList of, ebpfMonTextReport *rep
     case ebpfMonListIocs:    ebpfMonListsAddIocs(report, m->targets, m->watch.follower); break;
     case ebpfMonListRecords: ebpfMonListsAddRecords(report, m->targets, pattern, record); break;
     case ebpfMonListChains:  ebpfMonListsAddChains(report, pattern); break;
-    case ebpfMonListClients: ebpfMonUsageAddClients(m->usage, report, pattern); break;
-    case ebpfMonListUsers:   ebpfMonUsageAddUsers(m->usage, report, pattern); break;
     }
     return ebpfMonOpDone;
-}
-
-static void publishClients(void *arg)
-{
-    ebpfMonMonitor *m = arg;
-
-    if (ebpfMonStartStateIsRunning(&m->state))
-        ebpfMonClientLookerPublish(m->usage->looker);
 }
 
 static ebpfMonOpStatus traceRecord(void *arg, ebpfMonTextReport *report, const char *record, unsigned count, char *why,
@@ -153,6 +143,6 @@ void ebpfMonOperationsFill(ebpfMonMonitor *m, ebpfMonMonitorOps *ops)
         .arg = m, .setFilter = setFilter, .isFilterApplied = isFilterApplied,
         .getFilter = getFilterInForce, .setLevel = setLevel, .getLevel = getLevel,
         .setReference = setReference, .resetLost = resetLost, .acknowledgeGone = acknowledgeGone,
-        .addList = addList, .publishClients = publishClients, .trace = traceRecord, .addReport = addReport,
+        .addList = addList, .trace = traceRecord, .addReport = addReport,
     };
 }

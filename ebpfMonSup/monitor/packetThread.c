@@ -38,55 +38,6 @@ typedef struct {
     int                  isSilent;          /* no packet but beacons came for a second, and no IOC hits a probe */
 } ebpfMonPacketThread;
 
-/* Notes a read or a subscription, if the filter selects its server. */
-static void noteUse(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
-{
-    const ebpfMonServer *server;
-    ebpfMonFilter f;
-
-    if (!m->usage->sink.packet)
-        return;
-    server = ebpfMonServersFind(m->put.servers, &ev->peer, ebpfMonClockMonotonic());
-    ebpfMonRequestsGetFilter(m->requests, &f);
-    if (!server->off && !server->isElsewhere && f.level > ebpfMonLevelOff &&
-        ebpfMonPatternMatchesIoc(f.ioc, server->name) &&
-        !ebpfMonPacketEventsIsOuter(m->put.packetEvents, &ev->peer))
-        m->usage->sink.packet(m->usage->sink.arg, ev, server->iocId, server->name);
-}
-
-/* Of CA, only clients of a process of this host that is no watched IOC: perhaps it is a gateway. */
-static void addClient(ebpfMonMonitor *m, const ebpfMonWireEvent *opened)
-{
-    const ebpfMonServer *server = ebpfMonServersFind(m->put.servers, &opened->peer, ebpfMonClockMonotonic());
-
-    if (opened->protocol == ebpfMonWirePva ||
-        (!server->iocId && server->pid && !server->off && !server->isElsewhere))
-        ebpfMonPvaClientsAdd(m->usage->pvaClients, opened, server);
-}
-
-/* Notes what came for an IOC and was not read. Of a connection whose begin was not seen the server may be either
- * end. */
-static void noteUnread(ebpfMonMonitor *m, const ebpfMonWireEvent *ev)
-{
-    int isConnection = ev->kind == ebpfMonWireForeign || ev->kind == ebpfMonWireUnread;
-    struct ebpfMonPeer turned = ebpfMonPeerTurn(&ev->peer);
-
-    ebpfMonFollowedCircuitsAdd(m->usage->followed, ev);
-    if (ev->kind == ebpfMonWireOpened)
-        addClient(m, ev);
-    else
-        ebpfMonPvaClientsAdd(m->usage->pvaClients, ev, NULL);
-    if (!m->usage->sink.packet ||
-        (!isConnection && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireGivenUp))
-        return;
-    for (int i = 0; i < 1 + isConnection; i++) {
-        const ebpfMonServer *server = ebpfMonServersFindKnown(m->put.servers, i ? &turned : &ev->peer);
-
-        if (server)
-            ebpfMonClientTableNoteUnread(m->usage->table, server->iocId);
-    }
-}
-
 /* Tells of a connection to an IOC whose handshake of TLS has failed: once a second, so that nobody fills the events. */
 static void noteTlsFailed(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev)
 {
@@ -102,7 +53,7 @@ static void noteTlsFailed(ebpfMonPacketThread *p, const ebpfMonWireEvent *ev)
     p->tlsFailed++;
     if (p->tlsToldAt && now - p->tlsToldAt < EBPFMON_SECOND_NS)
         return;
-    ebpfMonPutClientsFind(p->m->usage->clients, &ev->peer, &ev->first, "", "", &who);
+    ebpfMonPutClientsFind(p->m->put.clients, &ev->peer, &ev->first, "", "", &who);
     if (who.peerPid)
         snprintf(process, sizeof(process), ", %s, %s, pid %u", who.realUser, who.command, who.peerPid);
     if (p->tlsFailed - p->tlsTold > 1)
@@ -137,24 +88,16 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     ebpfMonOtherServersAddEvent(p->m->put.otherServers, ev, ebpfMonClockMonotonic());
     if (ebpfMonSearchAddPacket(p->m->search, ev))
         return;
-    noteUnread(p->m, ev);
-    if (ev->kind == ebpfMonWireUpdate || ev->kind == ebpfMonWireFlow)
+    if (ev->kind == ebpfMonWireUpdate || ev->kind == ebpfMonWireFlow || ev->kind == ebpfMonWireRead ||
+        ev->kind == ebpfMonWireSubscribe || ev->kind == ebpfMonWireStill) /* they are for modules */
         return;
     /* the packet that named its channel came before the first one that we saw */
     if (ev->protocol == ebpfMonWirePva && ev->sid && !ev->name[0] && !ebpfMonFirstIsKnown(&ev->first) &&
-        ebpfMonClientTableFindChannel(p->m->usage->table, &ev->peer, ev->sid, name, sizeof(name)) == 0) {
+        ebpfMonModulesFindChannel(&ev->peer, ev->sid, name, sizeof(name)) == 0) {
         named = *ev;
         named.name = name;
         ev = &named;
     }
-    if (ev->kind == ebpfMonWireRead || ev->kind == ebpfMonWireSubscribe || ev->kind == ebpfMonWireStill) {
-        noteUse(p->m, ev);
-        return;
-    }
-    if (ev->kind == ebpfMonWireChannel && ev->protocol == ebpfMonWirePva)
-        noteUse(p->m, ev);
-    if (ev->kind == ebpfMonWireValue)
-        ebpfMonUpdateCountsAdd(p->m->usage->counts, ev);
     ebpfMonPacketEventsAdd(p->m->put.packetEvents, ev);
 }
 
@@ -253,7 +196,7 @@ static void refreshSources(ebpfMonPacketThread *p, uint64_t now)
     p->isMore = ebpfMonPacketReaderFollow(p->reader, now);
     begin = ebpfMonForeignGetCpu(); /* for what was opened before somebody has paid */
     ebpfMonServersRefresh(p->m->put.servers, expectPort, p);
-    ebpfMonPvaClientsFindServers(p->m->usage->pvaClients, p->m->put.servers, p->changes != before);
+    ebpfMonModulesTellServers(p->changes != before);
     took = ebpfMonForeignGetCpu() - begin;
     p->refreshNext = now + (took < REFRESH_NS / REFRESH_PART ? took * REFRESH_PART : REFRESH_NS);
 }

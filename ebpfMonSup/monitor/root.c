@@ -127,8 +127,7 @@ static int stopReading(ebpfMonMonitor *m)
 
     left |= ebpfMonRingReaderStop(m->eventThread);
     left |= ebpfMonRingReaderStop(m->packetThread);
-    left |= m->usage ? ebpfMonClientLookerStop(m->usage->looker) : 0;
-    return left | ebpfMonModulesStop(STOP_SECONDS); /* after the last put, and the last use */
+    return left | ebpfMonModulesStop(STOP_SECONDS); /* after the last put */
 }
 
 static int stopWatching(ebpfMonMonitor *m)
@@ -163,8 +162,8 @@ static void stopMonitor(void *arg)
 static int startThreads(ebpfMonMonitor *m)
 {
     const ebpfMonModuleCore core = { .targets = m->targets, .costs = &m->watch.costs,
-                                     .packetServers = m->packetServers, .usage = m->usage,
-                                     .search = m->search, .put = &m->put, .logs = m->logs };
+                                     .packetServers = m->packetServers, .search = m->search,
+                                     .put = &m->put, .logs = m->logs };
 
     ebpfMonModulesStart(&core); /* before there is a put */
     if (ebpfMonFollowerStart(m->watch.follower))
@@ -173,8 +172,6 @@ static int startThreads(ebpfMonMonitor *m)
         return -1;
     if (m->settings.wireKiB > 0 && (!m->packetThread || ebpfMonRingReaderStart(m->packetThread)))
         errlogSevPrintf(errlogMajor, "ebpfMon: no memory to read packets. Free some memory, then start again\n");
-    if (ebpfMonClientLookerStart(m->usage->looker))
-        return -1;
     return ebpfMonPublisherStart(m->publish.publisher);
 }
 

@@ -48,8 +48,8 @@ static void getFilter(void *arg, ebpfMonFilter *filter)
     ebpfMonRequestsGetFilter(m->requests, filter);
 }
 
-/* Notes if the client is an IOC of this host (a sequence, a link of an IOC that is not watched), publishes the put, and
- * notes the use. */
+/* Notes if the client is an IOC of this host (a sequence, a link of an IOC that is not watched), and publishes the
+ * put. */
 static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
 {
     if (put->peerPid) {
@@ -58,8 +58,7 @@ static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
         ebpfMonTargetsUnlock(m->targets);
     }
     ebpfMonPutPublish(&m->publish.puts, put);
-    if (m->usage->sink.put)
-        m->usage->sink.put(m->usage->sink.arg, put);
+    ebpfMonModulesTellFinished(put);
 }
 
 /* A put that was seen in an IOC, and perhaps also in packets. Event thread. */
@@ -351,9 +350,7 @@ int ebpfMonWiringMake(ebpfMonMonitor *m)
         ebpfMonRingReaderSetNext(m->packetThread, m->eventThread);
     if (m->eventThread && makeWatch(m) == 0 && makePut(m) == 0 && makeTrace(m) == 0 && makePublish(m) == 0) {
         ebpfMonGuardedPutsSetSink(ebpfMonRingReaderWake, m->eventThread);
-        m->usage = ebpfMonUsageNew(m->targets, m->put.clients);
-        if (m->usage)
-            return 0;
+        return 0;
     }
     ebpfMonWiringFree(m);
     return -1;
@@ -366,8 +363,6 @@ void ebpfMonWiringFree(ebpfMonMonitor *m)
     ebpfMonRingReaderFree(m->packetThread);
     m->eventThread = NULL;
     m->packetThread = NULL;
-    ebpfMonUsageFree(m->usage);
-    m->usage = NULL;
     ebpfMonPublishRoomFree(&m->publish);
     ebpfMonTraceRoomFree(&m->trace);
     ebpfMonPutRoomFree(&m->put);

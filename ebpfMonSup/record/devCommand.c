@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Device support of commands and choices of an operator, DTYP "ebpfMon": bo "@LOST_RESET", "@IOC_GONE_ACK",
- * "@LOG_ROTATE", "@PUT_BAD_ACK", "@RULES_LOAD"; lso "@CHAIN_HIST_ROOT", "@CLIENT_FILTER_IOC", "@CLIENT_FILTER_PV".
+ * "@LOG_ROTATE", "@PUT_BAD_ACK", "@RULES_LOAD"; lso "@CHAIN_HIST_ROOT".
  * DTYP "ebpfMon filter": ao, longout, mbbo and lso for the inputs of the filter, which OUT processes. */
 /* These two choose the type-safe support tables of Base; they must stand before its headers. */
 #define USE_TYPED_RSET
@@ -111,64 +111,20 @@ static long writeBo(boRecord *prec)
     return 0;
 }
 
-static void selectIoc(const char *pattern)
-{
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-
-    ebpfMonPublishedSelectClients(pattern, NULL);
-    monitor->publishClients(monitor->arg);
-}
-
-static void selectPv(const char *pattern)
-{
-    const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-
-    ebpfMonPublishedSelectClients(NULL, pattern);
-    monitor->publishClients(monitor->arg);
-}
-
-static const struct selection {
-    const char *name;
-    void (*select)(const char *text);
-    const char *pattern; /* name of the pattern in messages; NULL: the text is the name of a record */
-} selections[] = {
-    {"CHAIN_HIST_ROOT", ebpfMonPublishedSelectRoot, NULL},
-    {"CLIENT_FILTER_IOC", selectIoc, "IOC"},
-    {"CLIENT_FILTER_PV", selectPv, "PV"}
-};
-
 static long initLso(dbCommon *prec)
 {
-    for (size_t i = 0; i < sizeof(selections) / sizeof(selections[0]); i++) {
-        if (isCommand(prec, selections[i].name)) {
-            prec->dpvt = (void *)&selections[i];
-            return ebpfMonGuardAdd(prec);
-        }
-    }
-    return refuseName(prec, "\"@CHAIN_HIST_ROOT\", \"@CLIENT_FILTER_IOC\" or \"@CLIENT_FILTER_PV\"");
+    return isCommand(prec, "CHAIN_HIST_ROOT") ? ebpfMonGuardAdd(prec) : refuseName(prec, "\"@CHAIN_HIST_ROOT\"");
 }
 
 static long writeLso(lsoRecord *prec)
 {
-    const struct selection *selection = prec->dpvt;
-    char pattern[EBPFMON_PATTERN_SIZE], why[240];
-    char message[sizeof(prec->amsg) - 1]; /* recGblSetSevrVMsg (recGbl.c) takes no more */
-
     if (!ebpfMonGuardAccepts((dbCommon *)prec))
         return EBPFMON_GUARD_REFUSED;
     if (strlen(prec->val) >= EBPFMON_NAME_SIZE) {
-        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "name or pattern has more than %d characters",
-                         EBPFMON_NAME_SIZE - 1);
+        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "name has more than %d characters", EBPFMON_NAME_SIZE - 1);
         return -1;
     }
-    if (!selection)
-        return 0;
-    if (selection->pattern && ebpfMonPatternRead(pattern, prec->val, selection->pattern, why, sizeof(why))) {
-        ebpfMonTextCopy(message, sizeof(message), why);
-        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "%s", message);
-        return -1;
-    }
-    selection->select(prec->val);
+    ebpfMonPublishedSelectRoot(prec->val);
     return 0;
 }
 

@@ -165,7 +165,7 @@ static const void *lockRow(dbCommon *prec)
     row = ebpfMonDevRow(dev, published);
     if (!row)
         ebpfMonPublishedUnlock();
-    else if (ebpfMonPvIsGap(dev->pv, row))
+    if (!row || ebpfMonPvIsGap(dev->pv, row))
         recGblSetSevr(prec, READ_ALARM, INVALID_ALARM);
     return row;
 }

@@ -168,16 +168,6 @@ static void listSearches(const iocshArgBuf *args)
     free(copy);
 }
 
-static void listClients(const iocshArgBuf *args)
-{
-    printList("ebpfMonClients", ebpfMonListClients, args[0].sval, "IOC", NULL);
-}
-
-static void listUsers(const iocshArgBuf *args)
-{
-    printList("ebpfMonUsers", ebpfMonListUsers, args[0].sval, "PV", NULL);
-}
-
 static const ebpfMonShellCommand commands[] = {
     {"ebpfMonIocs", listIocs, EBPFMON_NO_ARGS,
      "Lists the IOCs seen on this host, and how closely each is watched.\n"},
@@ -199,13 +189,7 @@ static const ebpfMonShellCommand commands[] = {
     {"ebpfMonSearches", listSearches, {{"n", iocshArgInt}},
      "Lists names that clients search and no server has, the clients that search most, and the servers\n"
      "that send beacons, n (20) of each.\n"
-     "Example: ebpfMonSearches 100\n"},
-    {"ebpfMonClients", listClients, {{"iocPattern", iocshArgString}},
-     "Lists the clients of the CA servers of the IOCs that match, read now from the servers' own lists.\n"
-     "Without a pattern: all. Example: ebpfMonClients \"vac*\"\n"},
-    {"ebpfMonUsers", listUsers, {{"pattern", iocshArgString}},
-     "Lists who is connected now to the PVs that match, and how many subscriptions each has.\n"
-     "Without a pattern: all. Example: ebpfMonUsers \"RING:*\"\n"}
+     "Example: ebpfMonSearches 100\n"}
 };
 
 void ebpfMonListShellRegister(void)

@@ -34,7 +34,6 @@ ROWS(searchRow, published->searches.names, searches.name)
 ROWS(clientRow, published->searches.clients, searches.client)
 ROWS(beaconRow, published->searches.servers, searches.server)
 ROWS(healthRow, published->health.iocs, health.ioc)
-ROWS(userRow, published->clients.rows, clients.row)
 ROWS(scanRow, published->health.scans, health.scan)
 
 static const void *hostRow(const ebpfMonPublished *published, unsigned index)
@@ -92,7 +91,6 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 #define CLIENT(member) offsetof(ebpfMonSearchClientRow, member)
 #define BEACON(member) offsetof(ebpfMonBeaconRow, member)
 #define HEALTH(member) offsetof(ebpfMonIocHealth, member)
-#define USER(member)   offsetof(ebpfMonClientRow, member)
 #define SCANS(member)  offsetof(ebpfMonScanRow, member)
 
 /* In the order of the files Db/ebpfMonSUBJECT.substitutions, which make the records with these names. */
@@ -251,21 +249,6 @@ static const ebpfMonPv table[] = {
     {"SCAN_LATE_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellCount, HOST(health.lateCount)},
     {"SCAN_LATE_NOW", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.lateNow)},
     {"SCAN_LATE_MSG", ebpfMonGroupHealth, hostRow, ebpfMonCellText, HOST(health.lateText)},
-
-    /* Clients of the IOCs. */
-    {"CLIENT_CNT", ebpfMonGroupClients, hostRow, ebpfMonCellUnsigned, HOST(clients.count)},
-    {"CLIENT_CHANNEL_CNT", ebpfMonGroupClients, hostRow, ebpfMonCellUnsigned, HOST(clients.channels)},
-    {"CLIENT_SUBSCRIPTION_CNT", ebpfMonGroupClients, hostRow, ebpfMonCellUnsigned, HOST(clients.subscriptions)},
-    {"CLIENT_UNREAD_CNT", ebpfMonGroupClients, hostRow, ebpfMonCellUnsigned, HOST(clients.unread)},
-    {"CLIENT_LOOK_TIME", ebpfMonGroupClients, hostRow, ebpfMonCellDouble, HOST(clients.look)},
-    {"CLIENT_NAMES", ebpfMonGroupClients, userRow, ebpfMonCellText, USER(name)},
-    {"CLIENT_IOCS", ebpfMonGroupClients, userRow, ebpfMonCellText, USER(ioc)},
-    {"CLIENT_COMMANDS", ebpfMonGroupClients, userRow, ebpfMonCellText, USER(command)},
-    {"CLIENT_PIDS", ebpfMonGroupClients, userRow, ebpfMonCellUnsigned, USER(pid)},
-    {"CLIENT_CHANNEL_CNTS", ebpfMonGroupClients, userRow, ebpfMonCellUnsigned, USER(channels)},
-    {"CLIENT_SUBSCRIPTION_CNTS", ebpfMonGroupClients, userRow, ebpfMonCellUnsigned, USER(subscriptions)},
-    {"CLIENT_BYTE_CNTS", ebpfMonGroupClients, userRow, ebpfMonCellCount, USER(bytes), .gaps = 1},
-    {"CLIENT_TIMES", ebpfMonGroupClients, userRow, ebpfMonCellTime, USER(since)},
 
     /* Packets, searches and beacons. */
     {"PACKET_STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(packets.state)},
@@ -506,7 +489,5 @@ int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, con
         return !published->time[ebpfMonGroupHeat].secPastEpoch; /* before the first column */
     if (pv->row == asyncHistRow)
         return published->chains.selectedRoot[0] && !published->asyncs.selectedFound;
-    if (pv->group == ebpfMonGroupClients && pv->row == hostRow)
-        return !published->time[ebpfMonGroupClients].secPastEpoch; /* before the first look */
     return !published->isMeasured && isMeasuredPv(pv);
 }

@@ -14,7 +14,7 @@
 /* Each registers the iocsh commands of one subject. drvEbpfMon.c calls them, in the thread of the registrars. */
 
 void ebpfMonMonitorShellRegister(void); /* what sets something up: start, filter, levels, operators, rules, logs */
-void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches, clients */
+void ebpfMonListShellRegister(void);    /* IOCs, records, puts, chains, traces, searches */
 void ebpfMonConsoleShellRegister(void); /* a console at a socket */
 
 #define EBPFMON_COMMAND_ARGS 10

@@ -28,6 +28,7 @@ asSetFilename "$(TOP)/iocBoot/$(IOC)/ebpfMon.acf"
 dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P)"
 #dbLoadRecords "$(TOP)/db/ebpfMon.db", "P=$(EBPFMON_P),COST_HIGH=2,FILTER_IOC=vac*,FILTER_LEVEL=2"
 # The PVs of modules.
+dbLoadRecords "$(TOP)/db/ebpfMonClients.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonDevice.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonHistory.db", "P=$(EBPFMON_P)"
 dbLoadRecords "$(TOP)/db/ebpfMonInventory.db", "P=$(EBPFMON_P)"

@@ -32,7 +32,7 @@ class ExampleMonitor(Monitor):
         path = super().script()
         text = path.read_text().replace('"$(TOP)/dbd/ebpfMon.dbd"', f'"{FOLDER / "O.Common" / "exampleMonitor.dbd"}"')
         text = text.replace("ebpfMon_register", "exampleMonitor_register")
-        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMon(History|Inventory|Otlp|Queues|Subscriptions|Uses|Waits).db.*$", "", text)
+        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMon(Clients|History|Inventory|Otlp|Queues|Subscriptions|Uses|Waits).db.*$", "", text)
         text = re.sub(r"(?m)^dbLoadRecords .*ebpfMonDevice.db.*$",
                       f'dbLoadRecords "{FOLDER / "O.Common" / "exampleModule.db"}", "P={self.prefix}"', text)
         path.write_text(text)
@@ -62,7 +62,7 @@ def test_module_of_a_site(monitor, new_ioc):
     until(lambda: sum(monitor.list("EXAMPLE_CNTS")) == monitor.get("EXAMPLE_PUT_CNT"), 20, "the table")
     until(lambda: monitor.get("EXAMPLE_TRACE_CNT") >= traces + 5, 20, "the traces")
     assert "Module example: runs" in "".join(monitor.command("ebpfMonReport"))
-    assert not [line for line in monitor.command("help") if re.search("ebpfMon(Device|Otlp|Query|Unused)", line)]
+    assert not [line for line in monitor.command("help") if re.search("ebpfMon(Clients|Device|Otlp|Query|Unused)", line)]
     ioc.stop()
     until(lambda: f"IOC {ioc.name} " in monitor.text("EXAMPLE_EVENT") and "ended" in monitor.text("EXAMPLE_EVENT"), 30, "the end")
 

@@ -87,14 +87,8 @@ static ebpfMonOpStatus fakeAddList(void *arg, ebpfMonList of, ebpfMonTextReport 
 {
     if (of == ebpfMonListIocs)
         ebpfMonTextReportAdd(report, "# the IOCs\n");
-    else if (of == ebpfMonListClients || of == ebpfMonListUsers)
-        ebpfMonTextReportAdd(report, "# users of %s\n", pattern);
     return judge((of == ebpfMonListIocs || strcmp(pattern, "*") == 0) &&
                  (of != ebpfMonListRecords || strcmp(record, "*") == 0));
-}
-
-static void fakePublishClients(void *arg)
-{
 }
 
 static ebpfMonOpStatus fakeTrace(void *arg, ebpfMonTextReport *report, const char *recordPattern, unsigned count,
@@ -111,8 +105,7 @@ static ebpfMonOpStatus fakeAddReport(void *arg, ebpfMonTextReport *report, int l
 
 static const ebpfMonMonitorOps fakeOps = {
     NULL, fakeConfigure, fakeStart, fakeSetFilter, fakeIsFilterApplied, fakeGetFilter, fakeSetLevel, NULL,
-    fakeSetReference, fakeResetLost, fakeAcknowledgeGone, fakeAddList, fakePublishClients, fakeTrace,
-    fakeAddReport
+    fakeSetReference, fakeResetLost, fakeAcknowledgeGone, fakeAddList, fakeTrace, fakeAddReport
 };
 
 /* Reads "pv" as text until it is "value". Returns the time that this took, in s, or -1 after the deadline. */
@@ -260,6 +253,7 @@ void recordTestBegin(void)
     ops.monitor = &fakeOps;
     ebpfMonOpsSet(&ops);
     testdbReadDatabase("ebpfMon.db", PATH, "P=T:,FILTER_HOST=ho*,FILTER_FIELD=X*");
+    testdbReadDatabase("ebpfMonClients.db", PATH, "P=T:");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:A");
     testdbReadDatabase("ebpfMonWatch.db", PATH, "P=T:,REC=REC:NOT:THERE,N=B");
     testdbReadDatabase("ebpfMonIoc.db", PATH, "P=T:,IOC=soft");

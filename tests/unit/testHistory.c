@@ -98,7 +98,8 @@ static void testRuns(void)
 
 /* --- minutes --- */
 
-static ebpfMonPublished published; /* large */
+static ebpfMonPublished published; /* large, as the next one */
+static ebpfMonClientValues clients;
 
 static void addMinuteRow(void *arg, int automatic, const char *kind, const char *ioc, const char *pv, const char *value)
 {
@@ -113,7 +114,7 @@ static void lookForSeconds(ebpfMonHistoryMinutes *m, uint64_t *now, unsigned sec
     written.lines[0] = 0;
     for (unsigned i = 0; i < seconds; i++) {
         *now += SECOND;
-        ebpfMonHistoryMinutesLook(m, &published, *now);
+        ebpfMonHistoryMinutesLook(m, &published, &clients, *now);
     }
 }
 
@@ -174,14 +175,14 @@ static void testMinutes(void)
     testOk(has("scans are late no more; there were 3 late periods"), "late scans end");
 
     lookForSeconds(m, &now, 11);
-    strcpy(published.clients.row[0].name, "mila@10.0.0.7:4001");
-    strcpy(published.clients.row[0].ioc, "ring");
-    published.clients.rows = published.clients.count = 1;
+    strcpy(clients.row[0].name, "mila@10.0.0.7:4001");
+    strcpy(clients.row[0].ioc, "ring");
+    clients.rows = clients.count = 1;
     lookForSeconds(m, &now, 11);
     testOk(has("1 client ring - client mila@10.0.0.7:4001 is connected to IOC ring"), "a client comes");
-    published.clients.count = 2; /* more than there is room for */
+    clients.count = 2; /* more than there is room for */
     lookForSeconds(m, &now, 11);
-    published.clients.rows = published.clients.count = 0;
+    clients.rows = clients.count = 0;
     lookForSeconds(m, &now, 11);
     testOk(!written.lines[0], "if not all clients were published, nobody is said to have left");
 }

@@ -7,7 +7,7 @@
 
 #include "clients/packetClients.h"
 
-static ebpfMonPvaClients *clients;
+static ebpfMonPacketClients *clients;
 static int isCa;
 
 static void add(ebpfMonWireEvent ev)
@@ -17,20 +17,21 @@ static void add(ebpfMonWireEvent ev)
     ev.host = ev.host ? ev.host : "";
     ev.name = ev.name ? ev.name : "";
     ev.options = ev.options ? ev.options : "";
-    ebpfMonPvaClientsAdd(clients, &ev, NULL);
+    ebpfMonPacketClientsAdd(clients, &ev, NULL);
 }
 
 /* The monitor with this number of a circuit; its members 0: there is none. */
-static ebpfMonPvaMonitor find(uint64_t circuit, uint32_t ioid)
+static ebpfMonPacketMonitor find(uint64_t circuit, uint32_t ioid)
 {
-    ebpfMonPvaMonitor found = { .ioid = 0 };
+    ebpfMonPacketMonitor found = { .ioid = 0 };
 
-    ebpfMonPvaClientsLock(clients);
-    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(clients, NULL); c; c = ebpfMonPvaClientsNext(clients, c))
-        for (const ebpfMonPvaMonitor *m = c->monitor; m; m = m->next)
+    ebpfMonPacketClientsLock(clients);
+    for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(clients, NULL); c;
+         c = ebpfMonPacketClientsNext(clients, c))
+        for (const ebpfMonPacketMonitor *m = c->monitor; m; m = m->next)
             if (c->circuit == circuit && m->ioid == ioid)
                 found = *m;
-    ebpfMonPvaClientsUnlock(clients);
+    ebpfMonPacketClientsUnlock(clients);
     return found;
 }
 
@@ -38,7 +39,8 @@ static unsigned countClients(void)
 {
     unsigned count = 0;
 
-    for (const ebpfMonPvaClient *c = ebpfMonPvaClientsNext(clients, NULL); c; c = ebpfMonPvaClientsNext(clients, c))
+    for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(clients, NULL); c;
+         c = ebpfMonPacketClientsNext(clients, c))
         count++;
     return count;
 }
@@ -51,7 +53,7 @@ static void addUpdate(uint64_t circuit, uint32_t ioid, const char *name, int has
 
 static void testWindow(void)
 {
-    ebpfMonPvaMonitor m;
+    ebpfMonPacketMonitor m;
 
     add((ebpfMonWireEvent){ .kind = ebpfMonWireOpened, .circuit = 1 });
     add((ebpfMonWireEvent){ .kind = ebpfMonWireSubscribe, .circuit = 1, .ioid = 7, .sid = 3, .name = "A",
@@ -73,7 +75,7 @@ static void testWindow(void)
 
 static void testUnknown(void)
 {
-    ebpfMonPvaMonitor m;
+    ebpfMonPacketMonitor m;
 
     add((ebpfMonWireEvent){ .kind = ebpfMonWireOpened, .circuit = 2 });
     addUpdate(2, 7, NULL, -1);
@@ -113,7 +115,7 @@ static void testCaClient(void)
     add(update);
     add((ebpfMonWireEvent){ .kind = ebpfMonWireValue, .circuit = 5, .sid = 1, .name = "A" });
     testOk(find(5, 2).updates == 1 && find(5, 2).bytes == 40, "the updates of a subscription of CA are counted");
-    testOk(!ebpfMonPvaClientsHasBehind(clients, "A"), "the process of its server is not known: nobody is behind it");
+    testOk(!ebpfMonPacketClientsHasBehind(clients, "A"), "the process of its server is not known: nobody is behind it");
     add((ebpfMonWireEvent){ .kind = ebpfMonWireFlow, .circuit = 5, .ioid = 2, .flow = ebpfMonWireFlowEnded });
     testOk(!find(5, 2).name[0], "it is cancelled");
     add((ebpfMonWireEvent){ .kind = ebpfMonWireSubscribe, .circuit = 5, .sid = 1, .ioid = 3, .name = "A" });
@@ -125,11 +127,11 @@ static void testCaClient(void)
 MAIN(testPacketClients)
 {
     testPlan(17);
-    clients = ebpfMonPvaClientsNew(NULL);
+    clients = ebpfMonPacketClientsNew(NULL);
     testWindow();
     testUnknown();
     testEnds();
     testCaClient();
-    ebpfMonPvaClientsFree(clients);
+    ebpfMonPacketClientsFree(clients);
     return testDone();
 }

@@ -16,6 +16,7 @@
 #include <iocsh.h>
 #include <testMain.h>
 
+#include "clients/clients.h"
 #include "common/clock.h"
 #include "recordTest.h"
 
@@ -231,10 +232,12 @@ static void refuseText(const char *pv, const char *text)
 
 static int areClientsOf(const char *iocPattern, const char *pvPattern)
 {
-    const ebpfMonClientValues *clients = &ebpfMonPublishedLock()->clients;
-    int are = strcmp(clients->iocPattern, iocPattern) == 0 && strcmp(clients->pvPattern, pvPattern) == 0;
+    const ebpfMonClientValues *clients = ebpfMonClientsGetValues();
+    int are;
 
-    ebpfMonPublishedUnlock();
+    ebpfMonModuleLock();
+    are = strcmp(clients->iocPattern, iocPattern) == 0 && strcmp(clients->pvPattern, pvPattern) == 0;
+    ebpfMonModuleUnlock();
     return are;
 }
 

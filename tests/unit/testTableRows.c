@@ -6,6 +6,7 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "ebpfMonModule.h"
 #include "model/published.h"
 #include "record/pvTable.h"
 #include "record/tableRows.h"
@@ -54,17 +55,21 @@ static void testPuts(void)
     ebpfMonTableCellsFree(&column);
 }
 
-static void testClients(void)
+static const void *getSince(const ebpfMonPublished *published, unsigned index)
 {
-    ebpfMonClientValues *clients = &ebpfMonPublishedLock()->clients;
+    static const epicsTimeStamp since[] = { { NOON - 5 * DAY, 123000000 }, { NOON - 5 * DAY, 0 }, { 0, 0 } };
 
-    testDiag("clients: the first row has most channels, and may be the oldest");
-    clients->rows = clients->count = 3;
-    clients->row[0].since = (epicsTimeStamp){ NOON - 5 * DAY, 123000000 };
-    clients->row[1].since = (epicsTimeStamp){ NOON - 5 * DAY, 0 };
-    clients->row[2].since = (epicsTimeStamp){ 0, 0 };
-    ebpfMonPublishedUnlock();
-    beginColumn("CLIENT_TIMES");
+    return index < 3 ? &since[index] : NULL;
+}
+
+static void testOthers(void)
+{
+    static ebpfMonPv pv = {"TEST_TIMES", 0, getSince, ebpfMonCellTime, 0};
+    static ebpfMonModule module = { .name = "test", .pvs = &pv, .pvCount = 1 };
+
+    testDiag("of a module: the first row may be the oldest");
+    ebpfMonModuleAdd(&module);
+    beginColumn("TEST_TIMES");
     ebpfMonTableRead(&column, 1, &moment);
     expect(0, "2026-11-13 12:00:00.123");
     expect(1, "2026-11-13 12:00:00.000");
@@ -79,6 +84,6 @@ MAIN(testTableRows)
     ebpfMonPublishedLock()->state = ebpfMonRunning;
     ebpfMonPublishedUnlock();
     testPuts();
-    testClients();
+    testOthers();
     return testDone();
 }

@@ -147,7 +147,7 @@ MAIN(testUseSources)
 
     testPlan(7 + 5 + 1);
     clients = ebpfMonPutClientsNew(users, findNoOwner, findNoCertificate);
-    table = ebpfMonClientTableNew(targets, clients, ebpfMonUpdateCountsNew());
+    table = ebpfMonClientTableNew(targets, clients, ebpfMonUpdateCountsNew(), NULL, NULL);
     notes = ebpfMonUseNotesNew();
     if (!targets || !clients || !table || !notes)
         testAbort("no memory");
