@@ -3,8 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/inet_diag.h>
-#include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,71 +10,88 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/time.h>
 #include <unistd.h>
 
 #include <epicsMutex.h>
 #include <epicsThread.h>
 
 #include "access/client.h"
-#include "host/netnsSocket.h"
 #include "host/tcpSockets.h"
 #include "ioc/baseLayout.h"
 
 /* --- users of peers --- */
 
 #define ENDS_MAX 8       /* our connections to one address and port; more than one is possible with SO_REUSEADDR */
-#define PATIENCE_US 200000 /* how long we wait for the kernel, which answers within microseconds */
+#define PATIENCE 0.2     /* s; how long we wait for the kernel, which answers within microseconds */
 #define FILES_MAX (1 << 20) /* of a process; fs.nr_open */
+
+/* An address of a socket. */
+typedef union {
+    struct sockaddr     any;
+    struct sockaddr_in  v4;
+    struct sockaddr_in6 v6;
+} address;
 
 /* One per process, because Base calls the guard without a context. Open from the start: who writes to the monitor must
  * be known, too, when no file is left. */
 static struct {
     epicsMutexId lock;
-    int diag;        /* netlink socket for questions to the kernel; -1: this kernel has no sock_diag */
-    int address;     /* UDP socket that is bound to an address and never to a port; -1: it could not be opened */
-    uint32_t number; /* of the last question */
+    int diag;           /* netlink socket for questions to the kernel; -1: this kernel has no sock_diag */
+    int bound4, bound6; /* UDP sockets that are bound to an address and never to a port; -1: could not be opened */
 } sockets;
 
 /* Our ends of all connections to one address and port. */
 typedef struct {
     int fd[ENDS_MAX];
-    struct sockaddr_in here[ENDS_MAX];
+    struct ebpfMonPeer at[ENDS_MAX];
     unsigned count;
 } ownEnds;
 
 /* The socket at the other end, as the kernel tells it. */
 typedef struct {
-    const struct sockaddr_in *peer, *here;
-    int   isFound;   /* such a socket is open and established */
+    struct ebpfMonPeer at; /* as it sees the connection */
+    int   isFound;         /* such a socket is open and established */
     uid_t uid;
 } otherEnd;
 
-static int isSame(const struct sockaddr_in *a, const struct sockaddr_in *b)
+/* As struct ebpfMonPeer has one end of a connection. */
+static void splitAddress(const address *from, __u32 *addr, __u32 addr6[4], __u16 *port)
 {
-    return a->sin_addr.s_addr == b->sin_addr.s_addr && a->sin_port == b->sin_port;
+    *port = from->any.sa_family == AF_INET6 ? from->v6.sin6_port : from->v4.sin_port;
+    *addr = from->v4.sin_addr.s_addr;
+    memset(addr6, 0, 4 * sizeof(*addr6));
+    if (from->any.sa_family != AF_INET6)
+        return;
+    memcpy(addr6, &from->v6.sin6_addr, sizeof(from->v6.sin6_addr));
+    *addr = ebpfMonIsMapped(addr6) ? addr6[3] : ebpfMonShortAddress(addr6);
+    if (ebpfMonIsMapped(addr6))
+        memset(addr6, 0, 4 * sizeof(*addr6));
 }
 
 /* Notes this file if it is a connection to "peer". 0, or -1: there are too many. */
-static int addOwnEnd(int fd, const struct sockaddr_in *peer, ownEnds *ends)
+static int addOwnEnd(int fd, const struct ebpfMonPeer *peer, ownEnds *ends)
 {
-    struct sockaddr_in other, here;
+    address other, here;
     socklen_t otherSize = sizeof(other), hereSize = sizeof(here);
+    struct ebpfMonPeer at = { .netns = 0 };
 
-    if (getpeername(fd, (struct sockaddr *)&other, &otherSize) || otherSize != sizeof(other) ||
-        other.sin_family != AF_INET || !isSame(&other, peer) ||
-        getsockname(fd, (struct sockaddr *)&here, &hereSize) || here.sin_family != AF_INET)
+    if (getpeername(fd, &other.any, &otherSize) || getsockname(fd, &here.any, &hereSize) ||
+        (other.any.sa_family != AF_INET && other.any.sa_family != AF_INET6))
+        return 0;
+    splitAddress(&other, &at.addr, at.addr6, &at.port);
+    splitAddress(&here, &at.saddr, at.saddr6, &at.sport);
+    if (at.port != peer->port || !ebpfMonIsSameAddress(at.addr, at.addr6, peer->addr, peer->addr6))
         return 0;
     if (ends->count == ENDS_MAX)
         return -1;
     ends->fd[ends->count] = fd;
-    ends->here[ends->count++] = here;
+    ends->at[ends->count++] = at;
     return 0;
 }
 
 /* The same without a list of our files, for which a file is needed: if there is none, most numbers up to the limit are
  * in use. */
-static int findOwnEndsByNumber(const struct sockaddr_in *peer, ownEnds *ends)
+static int findOwnEndsByNumber(const struct ebpfMonPeer *peer, ownEnds *ends)
 {
     struct rlimit limit = { .rlim_cur = FILES_MAX };
     int status = 0;
@@ -88,7 +103,7 @@ static int findOwnEndsByNumber(const struct sockaddr_in *peer, ownEnds *ends)
 }
 
 /* Finds our ends of the connections to "peer". 0, or -1: our sockets cannot be listed, or there are too many ends. */
-static int findOwnEnds(const struct sockaddr_in *peer, ownEnds *ends)
+static int findOwnEnds(const struct ebpfMonPeer *peer, ownEnds *ends)
 {
     DIR *dir = opendir("/proc/self/fd");
     struct dirent *entry;
@@ -112,84 +127,50 @@ static int isEstablished(int fd)
     return getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 && info.tcpi_state == ebpfMonTcpEstablished;
 }
 
-/* Nonzero: the address belongs to this network namespace, or this cannot be found out. bind() looks into the routing
- * table, as the kernel does for a packet that arrives (inet_addr_type, net/ipv4/fib_frontend.c). A socket without a
- * port can be bound again. */
-static int isOurAddress(struct in_addr addr)
+/* Nonzero: the client's address belongs to this network namespace, or this cannot be found out. bind() looks into the
+ * routing table, as the kernel does for a packet that arrives (inet_addr_type, net/ipv4/fib_frontend.c). A socket
+ * without a port can be bound again. */
+static int isOurAddress(const struct ebpfMonPeer *peer)
 {
-    struct sockaddr_in name = { .sin_family = AF_INET, .sin_addr = addr };
-    int isOurs;
+    int is6 = ebpfMonIsIPv6(peer->addr6), isOurs;
+    address name = { .v4 = { .sin_family = AF_INET, .sin_addr = { peer->addr } } };
 
+    if (is6) {
+        name.v6 = (struct sockaddr_in6){ .sin6_family = AF_INET6 };
+        memcpy(&name.v6.sin6_addr, peer->addr6, sizeof(name.v6.sin6_addr));
+    }
     epicsMutexMustLock(sockets.lock);
-    isOurs = bind(sockets.address, (struct sockaddr *)&name, sizeof(name)) == 0 || errno != EADDRNOTAVAIL;
+    isOurs = bind(is6 ? sockets.bound6 : sockets.bound4, &name.any, is6 ? sizeof(name.v6) : sizeof(name.v4)) == 0 ||
+             errno != EADDRNOTAVAIL;
     epicsMutexUnlock(sockets.lock);
     return isOurs;
-}
-
-/* Nonzero: the answer is about the socket at the other end. If the kernel has no socket with exactly these ends, it
- * may answer with a socket that listens. The socket may also be one of IPv6, with mapped addresses. */
-static int isOtherEnd(const struct inet_diag_msg *answer, const otherEnd *end)
-{
-    unsigned at = answer->idiag_family == AF_INET6 ? 3 : 0;
-
-    return answer->idiag_state == ebpfMonTcpEstablished && answer->idiag_inode &&
-           answer->id.idiag_sport == end->peer->sin_port && answer->id.idiag_dport == end->here->sin_port &&
-           answer->id.idiag_src[at] == end->peer->sin_addr.s_addr &&
-           answer->id.idiag_dst[at] == end->here->sin_addr.s_addr;
-}
-
-/* Nonzero: the kernel's answer to this question. One to an earlier question is passed over. */
-static int readAnswer(uint32_t number, void *answer, size_t size)
-{
-    const struct nlmsghdr *head = answer;
-    ssize_t n;
-
-    do
-        n = recv(sockets.diag, answer, size, 0);
-    while (n >= (ssize_t)sizeof(*head) && head->nlmsg_seq != number);
-    return n >= (ssize_t)NLMSG_LENGTH(sizeof(struct inet_diag_msg)) && head->nlmsg_type == SOCK_DIAG_BY_FAMILY;
 }
 
 /* Asks the kernel for the socket (sock_diag(7)). Nonzero: end->uid is set. 0: there is no such socket, or this
  * kernel has no sock_diag for TCP. */
 static int askKernel(otherEnd *end)
 {
-    struct {
-        struct nlmsghdr head;
-        struct inet_diag_req_v2 body;
-    } question = {
-        .head = { .nlmsg_len = sizeof(question), .nlmsg_type = SOCK_DIAG_BY_FAMILY, .nlmsg_flags = NLM_F_REQUEST },
-        .body = { .sdiag_family = AF_INET, .sdiag_protocol = IPPROTO_TCP, .idiag_states = ~0u,
-                  .id = { .idiag_sport = end->peer->sin_port, .idiag_dport = end->here->sin_port,
-                          .idiag_src = { end->peer->sin_addr.s_addr }, .idiag_dst = { end->here->sin_addr.s_addr },
-                          .idiag_cookie = { INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE } } },
-    };
-    union {
-        struct nlmsghdr head;
-        char bytes[1024];
-    } answer;
-    const struct inet_diag_msg *found = NLMSG_DATA(&answer.head);
-    int isAnswered;
+    struct inet_diag_msg found;
 
     epicsMutexMustLock(sockets.lock);
-    question.head.nlmsg_seq = ++sockets.number;
-    isAnswered = send(sockets.diag, &question, sizeof(question), 0) == (ssize_t)sizeof(question) &&
-                 readAnswer(sockets.number, &answer, sizeof(answer));
+    end->isFound = ebpfMonSockDiagFind(sockets.diag, 0, &end->at, &found) && found.idiag_inode &&
+                   found.idiag_state == ebpfMonTcpEstablished;
     epicsMutexUnlock(sockets.lock);
-    if (!isAnswered || !isOtherEnd(found, end))
-        return 0;
-    end->uid = found->idiag_uid;
-    end->isFound = 1;
-    return 1;
+    if (end->isFound)
+        end->uid = found.idiag_uid;
+    return end->isFound;
 }
 
 static int compareRow(void *arg, const ebpfMonTcpRow *row)
 {
     otherEnd *end = arg;
+    const struct ebpfMonPeer *at = &end->at;
+    int is6 = ebpfMonIsIPv6(at->addr6);
 
-    if (row->v4 && row->inode && row->local == end->peer->sin_addr.s_addr &&
-        row->localPort == end->peer->sin_port && row->remote == end->here->sin_addr.s_addr &&
-        row->remotePort == end->here->sin_port) {
+    if (row->inode && row->localPort == at->sport && row->remotePort == at->port &&
+        (is6 ? row->v6 && memcmp(row->local6, at->saddr6, sizeof(at->saddr6)) == 0 &&
+               memcmp(row->remote6, at->addr6, sizeof(at->addr6)) == 0
+             : row->v4 && row->local == at->saddr && row->remote == at->addr)) {
         end->uid = row->uid;
         end->isFound = 1;
     }
@@ -199,7 +180,7 @@ static int compareRow(void *arg, const ebpfMonTcpRow *row)
 static void findLocal(const ownEnds *ends, ebpfMonPeerUser *user)
 {
     for (unsigned i = 0; i < ends->count; i++) {
-        otherEnd end = { .peer = &user->peer, .here = &ends->here[i] };
+        otherEnd end = { .at = ebpfMonPeerTurn(&ends->at[i]) };
 
         if (!askKernel(&end))
             ebpfMonTcpRows(0, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), compareRow, &end);
@@ -217,34 +198,38 @@ static void findLocal(const ownEnds *ends, ebpfMonPeerUser *user)
     user->kind = ebpfMonPeerLocal;
 }
 
+/* A UDP socket for isOurAddress. */
+static int openUnbound(int family)
+{
+    const int yes = 1;
+    int file = socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    if (file >= 0 && setsockopt(file, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes))) {
+        close(file);
+        file = -1;
+    }
+    return file;
+}
+
 void ebpfMonPeerUserInit(void)
 {
-    const struct timeval patience = { .tv_usec = PATIENCE_US };
-    const int yes = 1;
-
     if (sockets.lock)
         return;
     sockets.lock = epicsMutexMustCreate();
-    sockets.diag = ebpfMonNetnsNetlinkOpen(0, NETLINK_SOCK_DIAG);
-    if (sockets.diag >= 0 && setsockopt(sockets.diag, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience))) {
-        close(sockets.diag);
-        sockets.diag = -1;
-    }
-    sockets.address = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    if (sockets.address >= 0 && setsockopt(sockets.address, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &yes, sizeof(yes))) {
-        close(sockets.address);
-        sockets.address = -1;
-    }
+    sockets.diag = ebpfMonSockDiagOpen(0, PATIENCE);
+    sockets.bound4 = openUnbound(AF_INET);
+    sockets.bound6 = openUnbound(AF_INET6);
 }
 
-void ebpfMonPeerUserFind(const struct sockaddr_in *peer, ebpfMonPeerUser *user)
+void ebpfMonPeerUserFind(const struct ebpfMonPeer *peer, ebpfMonPeerUser *user)
 {
+    const struct ebpfMonPeer wanted = *peer; /* it may be the one in *user */
     ownEnds ends;
 
     memset(user, 0, sizeof(*user));
-    user->peer = *peer;
+    user->connection = wanted;
     user->why = "";
-    if (findOwnEnds(peer, &ends)) {
+    if (findOwnEnds(&wanted, &ends)) {
         user->why = "the monitor cannot list its own sockets";
         return;
     }
@@ -252,8 +237,8 @@ void ebpfMonPeerUserFind(const struct sockaddr_in *peer, ebpfMonPeerUser *user)
         user->why = "the monitor has no connection to this client";
         return;
     }
-    user->here = ends.here[0];
-    if (isOurAddress(peer->sin_addr))
+    user->connection = ends.at[0];
+    if (isOurAddress(&wanted))
         findLocal(&ends, user);
     else
         user->kind = ebpfMonPeerRemote;
@@ -268,35 +253,28 @@ extern epicsThreadPrivateId rsrvCurrentClient __attribute__((weak));
 
 /* One in each thread, because the servers call us in the thread of the connection, and pass no context. */
 static _Thread_local struct {
-    const void         *caClient;  /* the struct client of rsrv from which "client" was made */
-    struct sockaddr_in  pva;       /* sin_port 0: this thread serves no PVA client */
-    ebpfMonAccessClient client;
+    const void          *caClient; /* the struct client of rsrv from which "ca" was made */
+    ebpfMonAccessClient  ca;
+    ebpfMonAccessClient *pva;      /* NULL: this thread serves no PVA client */
 } here;
 
-static void findClient(ebpfMonClientServer server, const struct sockaddr_in *peer)
-{
-    here.client.server = server;
-    ebpfMonPeerUserFind(peer, &here.client.user);
-}
-
-/* It may be known later: perhaps no file was left. */
-static int isUnknown(void)
-{
-    return here.client.user.kind == ebpfMonPeerUnknown;
-}
-
 /* Reads the client's address out of the struct client of rsrv. client.c looks for this address among our own
- * connections. So if another release of Base has another struct, the client is unknown, but never a wrong one. */
+ * connections. So if another release of Base has another struct, the client is unknown, but never a wrong one. One that
+ * is unknown may be known later: perhaps no file was left. */
 static const ebpfMonAccessClient *getCaClient(const char *caClient)
 {
-    if (isUnknown() || here.caClient != caClient) {
+    if (here.ca.user.kind == ebpfMonPeerUnknown || here.caClient != caClient) {
         struct sockaddr_in peer;
+        struct ebpfMonPeer at = { .netns = 0 };
 
         memcpy(&peer, caClient + ebpfMonBaseReleaseGet(0)->client.addr, sizeof(peer));
+        at.addr = peer.sin_addr.s_addr;
+        at.port = peer.sin_port;
         here.caClient = caClient;
-        findClient(ebpfMonClientCa, &peer);
+        here.ca.server = ebpfMonClientCa;
+        ebpfMonPeerUserFind(&at, &here.ca.user);
     }
-    return &here.client;
+    return &here.ca;
 }
 
 const ebpfMonAccessClient *ebpfMonAccessClientHere(void)
@@ -305,23 +283,35 @@ const ebpfMonAccessClient *ebpfMonAccessClientHere(void)
 
     if (caClient)
         return getCaClient(caClient);
-    if (!here.pva.sin_port)
-        return NULL;
-    if (isUnknown())
-        findClient(ebpfMonClientPva, &here.pva);
-    return &here.client;
+    if (here.pva && here.pva->user.kind == ebpfMonPeerUnknown && here.pva->user.connection.port)
+        ebpfMonPeerUserFind(&here.pva->user.connection, &here.pva->user);
+    return here.pva;
 }
 
-void ebpfMonAccessClientNotePva(const char *peer)
+void ebpfMonAccessClientFindPva(const char *peer, ebpfMonAccessClient *client)
 {
-    char addr[INET_ADDRSTRLEN];
-    unsigned port;
+    char text[INET6_ADDRSTRLEN];
+    address at = { .any = { .sa_family = AF_INET } };
+    struct ebpfMonPeer found = { .netns = 0 };
+    unsigned port = 0;
 
-    memset(&here, 0, sizeof(here));
-    if (sscanf(peer, "%15[0-9.]:%u", addr, &port) != 2 || port == 0 || port > UINT16_MAX ||
-        inet_pton(AF_INET, addr, &here.pva.sin_addr) != 1)
+    memset(client, 0, sizeof(*client));
+    client->server = ebpfMonClientPva;
+    client->user.why = "its server does not tell its address";
+    if (sscanf(peer, "[%45[0-9a-fA-F:.]]:%u", text, &port) == 2)
+        at.any.sa_family = AF_INET6;
+    else if (sscanf(peer, "%45[0-9.]:%u", text, &port) != 2)
         return;
-    here.pva.sin_family = AF_INET;
-    here.pva.sin_port = htons((uint16_t)port);
-    findClient(ebpfMonClientPva, &here.pva); /* now, while the client is connected */
+    if (port == 0 || port > UINT16_MAX ||
+        inet_pton(at.any.sa_family, text, at.any.sa_family == AF_INET6 ? (void *)&at.v6.sin6_addr
+                                                                       : (void *)&at.v4.sin_addr) != 1)
+        return;
+    splitAddress(&at, &found.addr, found.addr6, &found.port);
+    found.port = htons((uint16_t)port);
+    ebpfMonPeerUserFind(&found, &client->user); /* now, while the client is connected */
+}
+
+void ebpfMonAccessClientServe(ebpfMonAccessClient *client)
+{
+    here.pva = client;
 }

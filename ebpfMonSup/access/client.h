@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The client for which the calling thread works. Base's CA server (rsrv) and pvAccessCPP have one thread for each
- * connection, and each request of the client begins in this thread. So what is known of the client is a variable of the
- * thread, and is freed when the thread ends.
+ * connection, and each request of the client begins in this thread. pvxs has one thread for all, and says for whom it
+ * makes a put. So what is known of the client is a variable of the thread.
  */
 #ifndef EBPFMON_ACCESSCLIENT_H
 #define EBPFMON_ACCESSCLIENT_H
 
-#include <netinet/in.h>
 #include <sys/types.h>
+
+#ifdef __cplusplus
+#define _Static_assert static_assert /* the kernel part is C */
+#endif
+#include "ebpfMonEvent.h"
 
 /* --- users of peers ---
  *
@@ -24,7 +28,7 @@ typedef enum {
 
 typedef struct {
     ebpfMonPeerKind    kind;
-    struct sockaddr_in peer, here; /* the client's end and ours; here.sin_port 0: not found */
+    struct ebpfMonPeer connection; /* sport 0: our end was not found */
     uid_t              uid;
     const char        *why;        /* a literal */
 } ebpfMonPeerUser;
@@ -33,7 +37,7 @@ typedef struct {
 void ebpfMonPeerUserInit(void);
 
 /*
- * "peer": the address and port of a client; this process has accepted its connection. Sets *user; it never fails, but
+ * "peer": address and port of a client; this process has accepted its connection. Sets *user; it never fails, but
  * the user may be unknown. Any thread, no lock, no name service: it looks through our own file descriptors, and asks
  * the kernel for one socket (0.2 s at most for each of our ends).
  *
@@ -41,7 +45,7 @@ void ebpfMonPeerUserInit(void);
  * addresses that is open and established. If the client has closed its socket or shut it down, the user is unknown: for
  * a socket without an owner the kernel would say root (sock_i_uid, net/core/sock.c).
  */
-void ebpfMonPeerUserFind(const struct sockaddr_in *peer, ebpfMonPeerUser *user);
+void ebpfMonPeerUserFind(const struct ebpfMonPeer *peer, ebpfMonPeerUser *user);
 
 /* --- clients --- */
 
@@ -62,9 +66,11 @@ typedef struct {
  * if the client has left by then, nobody knows. */
 const ebpfMonAccessClient *ebpfMonAccessClientHere(void);
 
-/* From now on the calling thread serves the PVA client at this "address:port" (numeric IPv4; else the client is
- * unknown). */
-void ebpfMonAccessClientNotePva(const char *peer);
+/* Sets *client to the one of PVA at this "address:port" or "[address]:port". If these are no numbers, it is unknown. */
+void ebpfMonAccessClientFindPva(const char *peer, ebpfMonAccessClient *client);
+
+/* From now on the calling thread serves this client of PVA, which stays where it is. NULL: none. */
+void ebpfMonAccessClientServe(ebpfMonAccessClient *client);
 
 #ifdef __cplusplus
 }

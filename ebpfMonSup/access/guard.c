@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #define USE_TYPED_RSET /* chooses the type-safe tables of Base; it must stand before its headers */
-#include <arpa/inet.h>
 #include <asDbLib.h>
 #include <asLib.h>
 #include <asTrapWrite.h>
@@ -24,6 +23,7 @@
 #include "access/operators.h"
 #include "common/clock.h"
 #include "common/text.h"
+#include "host/tcpSockets.h"
 
 /* The types that asTrapWrite passes (db_access.h). That header cannot be included beside dbAccess.h. */
 enum { caString, caShort, caFloat, caEnum, caChar, caLong, caDouble, caPutAckt = 35, caPutAcks = 36 };
@@ -334,7 +334,7 @@ static void printRefused(const ebpfMonGuardedPut *put)
 {
     const ebpfMonPeerUser *user = &put->client.user;
     uint64_t now = ebpfMonClockMonotonic();
-    char addr[INET_ADDRSTRLEN] = "", who[32] = "";
+    char end[EBPFMON_PEERTEXT_SIZE + 8], who[32] = "";
     unsigned more;
     int isTime;
 
@@ -347,11 +347,11 @@ static void printRefused(const ebpfMonGuardedPut *put)
     epicsMutexUnlock(guard.lock);
     if (!isTime)
         return;
-    inet_ntop(AF_INET, &user->peer.sin_addr, addr, sizeof(addr));
+    ebpfMonPeerTextEnd(user->connection.addr, user->connection.addr6, user->connection.port, end, sizeof(end));
     if (user->kind == ebpfMonPeerLocal)
         snprintf(who, sizeof(who), "uid %u", (unsigned)user->uid);
-    errlogSevPrintf(errlogMinor, "ebpfMon: refused a put to %s by %s%s%s:%u, who claims to be '%s': %s%s\n", put->pv,
-                    who, who[0] ? " at " : "", addr, ntohs(user->peer.sin_port), put->user, put->why,
+    errlogSevPrintf(errlogMinor, "ebpfMon: refused a put to %s by %s%s%s, who claims to be '%s': %s%s\n", put->pv, who,
+                    who[0] ? " at " : "", end, put->user, put->why,
                     more ? " (more were refused before this one: see PUTS and the logs)" : "");
 }
 
@@ -442,7 +442,7 @@ static void completeNote(putNote *note, dbChannel *channel)
 static void beginPut(asTrapWriteMessage *message, dbChannel *channel)
 {
     static const ebpfMonAccessClient unknown = {
-        .server = ebpfMonClientPva, .user = { .why = "neither the CA server of Base nor QSRV 1 made it" }
+        .server = ebpfMonClientPva, .user = { .why = "neither the CA server of Base nor this QSRV made it" }
     };
     const ebpfMonAccessClient *client = ebpfMonAccessClientHere();
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "access/operators.h"
 #include "common/nameService.h"
+#include "host/tcpSockets.h"
 
 /* --- operators --- */
 
@@ -41,13 +42,15 @@ static ebpfMonNameAnswer findUid(const char *word, uid_t *uid)
     return ebpfMonNameServiceFindUser(word, EBPFMON_NAMES_SECONDS, uid);
 }
 
-static int findHost(const char *word, uint32_t *addr)
+static int findHost(const char *word, ebpfMonOperatorHost *host)
 {
-    struct in_addr in;
-
-    if (inet_pton(AF_INET, word, &in) != 1)
+    memset(host, 0, sizeof(*host));
+    if (inet_pton(AF_INET, word, &host->addr) == 1)
+        return 0;
+    if (inet_pton(AF_INET6, word, host->addr6) != 1 || ebpfMonIsMapped(host->addr6) ||
+        (host->addr6[0] & htonl(0xffc00000)) == htonl(0xfe800000))
         return -1;
-    *addr = in.s_addr;
+    host->addr = ebpfMonShortAddress(host->addr6);
     return 0;
 }
 
@@ -79,18 +82,18 @@ static int addUser(ebpfMonOperators *operators, const char *word, char *why, siz
 
 static int addHost(ebpfMonOperators *operators, const char *word, char *why, size_t size)
 {
-    uint32_t addr;
+    ebpfMonOperatorHost host;
 
     if (operators->hostCount == EBPFMON_OPERATORS_MAX) {
         snprintf(why, size, "more than %d hosts: leave some out", EBPFMON_OPERATORS_MAX);
         return -1;
     }
-    if (findHost(word, &addr)) {
-        snprintf(why, size, "'%.64s' is not a numeric IPv4 address: write it like 10.0.0.5", word);
+    if (findHost(word, &host)) {
+        snprintf(why, size, "'%.64s' is not a numeric address: write it like 10.0.0.5 or fd00::5", word);
         return -1;
     }
-    if (!ebpfMonOperatorsHasHost(operators, addr))
-        operators->host[operators->hostCount++] = addr;
+    if (!ebpfMonOperatorsHasHost(operators, host.addr, host.addr6))
+        operators->host[operators->hostCount++] = host;
     return 0;
 }
 
@@ -137,10 +140,10 @@ int ebpfMonOperatorsHasUser(const ebpfMonOperators *operators, uid_t uid)
     return 0;
 }
 
-int ebpfMonOperatorsHasHost(const ebpfMonOperators *operators, uint32_t addr)
+int ebpfMonOperatorsHasHost(const ebpfMonOperators *operators, uint32_t addr, const uint32_t addr6[4])
 {
     for (unsigned i = 0; i < operators->hostCount; i++)
-        if (operators->host[i] == addr)
+        if (ebpfMonIsSameAddress(operators->host[i].addr, operators->host[i].addr6, addr, addr6))
             return 1;
     return 0;
 }
@@ -155,7 +158,7 @@ static void appendText(char *buf, size_t size, const char *separator, const char
 
 void ebpfMonOperatorsFormat(const ebpfMonOperators *operators, char *buf, size_t size)
 {
-    char word[INET_ADDRSTRLEN + 32];
+    char word[EBPFMON_PEERTEXT_SIZE];
     int isSilent = 0;
 
     snprintf(buf, size, "users");
@@ -170,7 +173,7 @@ void ebpfMonOperatorsFormat(const ebpfMonOperators *operators, char *buf, size_t
     }
     appendText(buf, size, "", "; other hosts");
     for (unsigned i = 0; i < operators->hostCount; i++) {
-        inet_ntop(AF_INET, &operators->host[i], word, sizeof(word));
+        ebpfMonPeerTextAddress(operators->host[i].addr, operators->host[i].addr6, word, sizeof(word));
         appendText(buf, size, i ? ", " : " ", word);
     }
     if (!operators->hostCount)
@@ -220,7 +223,7 @@ int ebpfMonJudgeAllows(const ebpfMonAccessClient *client, const char **why)
         return ebpfMonOperatorsHasUser(&judge.operators, user->uid);
     case ebpfMonPeerRemote:
         *why = "not a host of operators: see ebpfMonOperatorHosts";
-        return ebpfMonOperatorsHasHost(&judge.operators, user->peer.sin_addr.s_addr);
+        return ebpfMonOperatorsHasHost(&judge.operators, user->connection.addr, user->connection.addr6);
     default:
         *why = user->why;
         return 0;

@@ -14,9 +14,13 @@
 #define EBPFMON_OPERATORS_MAX 64 /* users; and as many hosts */
 
 typedef struct {
+    uint32_t addr, addr6[4]; /* as those of struct ebpfMonPeer */
+} ebpfMonOperatorHost;
+
+typedef struct {
     uid_t    uid[EBPFMON_OPERATORS_MAX];
     unsigned uidCount;
-    uint32_t host[EBPFMON_OPERATORS_MAX]; /* network byte order */
+    ebpfMonOperatorHost host[EBPFMON_OPERATORS_MAX];
     unsigned hostCount;
 } ebpfMonOperators;
 
@@ -27,13 +31,14 @@ void ebpfMonOperatorsInit(ebpfMonOperators *operators);
  * any time. The shell's thread only. 0, or -1: nothing is changed, and "text" says what is wrong and what to do. */
 int ebpfMonOperatorsSetUsers(ebpfMonOperators *operators, const char *users, char *text, size_t size);
 
-/* Replaces the hosts. "hosts": numeric IPv4 addresses, separated in the same way. Names are refused: a name server
- * that lies could make anybody an operator. The shell's thread only. 0 or -1, as above. */
+/* Replaces the hosts. "hosts": numeric addresses, separated in the same way. Names are refused: a name server that lies
+ * could make anybody an operator; link-local addresses, too: each network has its own. The shell's thread only. 0 or
+ * -1, as above. */
 int ebpfMonOperatorsSetHosts(ebpfMonOperators *operators, const char *hosts, char *text, size_t size);
 
-/* "addr": network byte order. */
+/* The addresses: as those of struct ebpfMonPeer. */
 int ebpfMonOperatorsHasUser(const ebpfMonOperators *operators, uid_t uid);
-int ebpfMonOperatorsHasHost(const ebpfMonOperators *operators, uint32_t addr);
+int ebpfMonOperatorsHasHost(const ebpfMonOperators *operators, uint32_t addr, const uint32_t addr6[4]);
 
 /* Writes for example "users root, 1000; other hosts none". Asks the name service, which may take any time. The
  * shell's thread only. */

@@ -23,7 +23,10 @@ struct NoteClient : public epics::pvAccess::AuthorizationPlugin
 {
     virtual void authorize(const std::tr1::shared_ptr<epics::pvAccess::PeerInfo>& peer)
     {
-        ebpfMonAccessClientNotePva(peer->transport == "pva" ? peer->peer.c_str() : "");
+        static thread_local ebpfMonAccessClient client;
+
+        ebpfMonAccessClientFindPva(peer->transport == "pva" ? peer->peer.c_str() : "", &client);
+        ebpfMonAccessClientServe(&client);
     }
 };
 

@@ -137,6 +137,8 @@ static int askSocket(int file, uint8_t family, const struct inet_diag_sockid *id
     ssize_t n;
 
     question.body.id.idiag_cookie[0] = question.body.id.idiag_cookie[1] = INET_DIAG_NOCOOKIE;
+    while (recv(file, answer, sizeof(*answer), MSG_DONTWAIT) >= 0) /* an answer to an earlier question */
+        ;
     if (send(file, &question, sizeof(question), 0) != (ssize_t)sizeof(question))
         return 0;
     n = recv(file, answer, sizeof(*answer), 0);
@@ -274,17 +276,41 @@ static uint8_t makeSocketId(pid_t pid, const struct ebpfMonPeer *peer, struct in
     return AF_INET6;
 }
 
-long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer)
+/* As struct ebpfMonPeer has an address: the IPv4 one, or a number that is made of the IPv6 one. */
+static uint32_t shortenAddress(const struct inet_diag_msg *m, const uint32_t from[4], uint32_t address6[4])
+{
+    memset(address6, 0, 4 * sizeof(*address6));
+    if (m->idiag_family == AF_INET)
+        return from[0];
+    if (!getAddress6(m, from, address6))
+        return from[3];
+    return ebpfMonShortAddress(address6);
+}
+
+int ebpfMonSockDiagFind(int file, pid_t pid, const struct ebpfMonPeer *peer, struct inet_diag_msg *socket)
 {
     struct inet_diag_sockid id;
+    uint32_t here, there, here6[4], there6[4];
+
+    if (findSockDiag(file, makeSocketId(pid, peer, &id), &id, socket))
+        return 0;
+    here = shortenAddress(socket, socket->id.idiag_src, here6); /* that of one that listens there has no other end */
+    there = shortenAddress(socket, socket->id.idiag_dst, there6);
+    return socket->id.idiag_sport == peer->sport && socket->id.idiag_dport == peer->port &&
+           ebpfMonIsSameAddress(here, here6, peer->saddr, peer->saddr6) &&
+           ebpfMonIsSameAddress(there, there6, peer->addr, peer->addr6);
+}
+
+long ebpfMonTcpDiagReadQueue(pid_t pid, const struct ebpfMonPeer *peer)
+{
     struct inet_diag_msg found;
-    int file = ebpfMonSockDiagOpen(pid, PATIENCE), status;
+    int file = ebpfMonSockDiagOpen(pid, PATIENCE), isFound;
 
     if (file < 0)
         return -1;
-    status = findSockDiag(file, makeSocketId(pid, peer, &id), &id, &found);
+    isFound = ebpfMonSockDiagFind(file, pid, peer, &found);
     close(file);
-    return status || found.idiag_state == ebpfMonTcpListen ? -1 : (long)found.idiag_rqueue;
+    return isFound ? (long)found.idiag_rqueue : -1;
 }
 
 /* --- bytes --- */
@@ -300,17 +326,6 @@ typedef struct {
     void (*each)(void *arg, const ebpfMonTcpBytes *bytes);
     void *arg;
 } bytesReader;
-
-/* As struct ebpfMonPeer has an address: the IPv4 one, or a number that is made of the IPv6 one. */
-static uint32_t shortenAddress(const struct inet_diag_msg *m, const uint32_t from[4], uint32_t address6[4])
-{
-    memset(address6, 0, 4 * sizeof(*address6));
-    if (m->idiag_family == AF_INET)
-        return from[0];
-    if (!getAddress6(m, from, address6))
-        return from[3];
-    return ebpfMonShortAddress(address6);
-}
 
 static int readConnection(void *arg, const struct inet_diag_msg *msg, size_t bytes)
 {

@@ -45,6 +45,10 @@ int ebpfMonSockDiagOpen(pid_t pid, double seconds);
 /* 0, or -1: the kernel did not answer, there were too many parts, or "each" ended it. */
 int ebpfMonSockDiagRead(int file, const ebpfMonSockDiagRequest *request, ebpfMonSockDiagEach each, void *arg);
 
+/* The socket of this connection, in the namespace of process "pid" (0: our own), at the end that is the server's in
+ * *peer. Nonzero: *socket is set. 0: there is none, or no answer came. */
+int ebpfMonSockDiagFind(int file, pid_t pid, const struct ebpfMonPeer *peer, struct inet_diag_msg *socket);
+
 /* --- sockets as the kernel lists them ---
  *
  * The TCP sockets of a network namespace as the kernel lists them by sock_diag(7). /proc/net/tcp has the same list. But

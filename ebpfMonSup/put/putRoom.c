@@ -319,13 +319,10 @@ static void setSent(const ebpfMonGuardedPut *from, ebpfMonPut *put)
 static void setClient(ebpfMonOwnPuts *puts, const ebpfMonGuardedPut *from, ebpfMonPut *put)
 {
     const ebpfMonPeerUser *user = &from->client.user;
-    const struct ebpfMonPeer peer = {
-        .addr = user->peer.sin_addr.s_addr, .port = user->peer.sin_port,
-        .saddr = user->here.sin_addr.s_addr, .sport = user->here.sin_port,
-        .netns = puts->netns,
-    };
+    struct ebpfMonPeer peer = user->connection;
     ebpfMonPutClient client;
 
+    peer.netns = puts->netns;
     ebpfMonPutClientsFind(puts->clients, &peer, NULL, from->user, from->host, &client);
     if (user->kind == ebpfMonPeerLocal) {
         client.peerUid = user->uid;

@@ -379,7 +379,7 @@ static const ebpfMonShellCommand commands[] = {
      "The list replaces the default (root and the user that runs the IOC). Without a list: prints it.\n"
      "Example: ebpfMonOperators \"root operator\"\n"},
     {"ebpfMonOperatorHosts", setHosts, {{"addresses", iocshArgString}},
-     "Sets the other hosts from which clients may write to the monitor's PVs: numeric IPv4 addresses.\n"
+     "Sets the other hosts from which clients may write to the monitor's PVs: numeric addresses.\n"
      "Every user of such a host may write. Call it before iocInit. The default is none. Without a list:\n"
      "prints it. Example: ebpfMonOperatorHosts \"10.0.0.5 10.0.0.6\"\n"},
     {"ebpfMonRules", loadRulesByCommand, {{"file", iocshArgStringPath}},

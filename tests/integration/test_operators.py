@@ -264,12 +264,12 @@ def test_commands(monitor):
     assert any("before iocInit" in l for l in monitor.command('ebpfMonOperators "nobody"'))
     assert any("operators: users" in l for l in monitor.command("dbior drvEbpfMon"))
     check = monitor.command("help ebpfMonOperatorHosts")
-    assert any("numeric IPv4" in l for l in check), check
+    assert any("numeric" in l for l in check), check
 
 
 def test_wrong_lists(new_monitor):
     m = new_monitor(before=['ebpfMonOperators "root nosuchuser"', 'ebpfMonOperatorHosts "opi1.example"']).start()
-    for text in "this host has no user 'nosuchuser'", "'opi1.example' is not a numeric IPv4 address":
+    for text in "this host has no user 'nosuchuser'", "'opi1.example' is not a numeric address":
         assert any(text in l for l in m.process.lines), (text, m.process.lines)
     assert any("users root; other hosts none" in l for l in m.command("ebpfMonOperators")), m.process.output()
 

@@ -132,7 +132,7 @@ static long readLinkLocal(void)
     struct in6_ifreq address = { .ifr6_prefixlen = 64, .ifr6_ifindex = 1 };
     struct ifreq up = { .ifr_name = "lo", .ifr_flags = IFF_UP };
     int client = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), listening = -1;
-    struct ebpfMonPeer peer = { .addr = 1, .saddr = 1 };
+    struct ebpfMonPeer peer = { .netns = 0 };
     socklen_t size = sizeof(own);
     uint64_t received = 0;
     char data[100] = "";
@@ -150,6 +150,7 @@ static long readLinkLocal(void)
     peer.sport = here.sin6_port;
     memcpy(peer.addr6, &own.sin6_addr, sizeof(peer.addr6));
     memcpy(peer.saddr6, &here.sin6_addr, sizeof(peer.saddr6));
+    peer.addr = peer.saddr = ebpfMonShortAddress(peer.addr6);
     return ebpfMonTcpBytesFindReceived(0, &peer, &received) == 1 && received == sizeof(data) ?
         ebpfMonTcpDiagReadQueue(0, &peer) : -1;
 }
