@@ -6,12 +6,13 @@
 #   tools/modules.sh any [SEED...]  random databases, while levels, budget and links change; no table
 #   tools/modules.sh puts           puts, beside those that caPutLog logs
 #   tools/modules.sh tls            puts over TLS: builds pvxs with TLS in the cache, or takes that in $EBPFMON_PVXS_TLS
+#   tools/modules.sh qsrv2          the monitor built with this pvxs: tests of its own PVs by QSRV 2, in a copy of the tree
 #
 # It fetches the modules from $EBPFMON_GITHUB (https://github.com) into the cache, builds them with this machine's EPICS
 # Base and an IOC with all of them, and writes tests/results/modules.json (putLogs.json, tls.json) and the table of
 # documentation/develop/tried.md. Some minutes. Run make first; as root. The sequencer needs re2c.
 set -eu
-case ${1-} in -*) sed -n '3,13s/^# \{0,1\}//p' "$0"; exit 2;; esac
+case ${1-} in -*) sed -n '3,14s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 EPICS_BASE=$("$top/tools/epicsBase.sh")
 export EPICS_BASE
@@ -39,7 +40,7 @@ build() {
 }
 
 arch=$(ls "$EPICS_BASE/lib" | head -1)
-if [ "${1-}" = tls ]; then
+if [ "${1-}" = tls ] || [ "${1-}" = qsrv2 ]; then
     pvxs=${EBPFMON_PVXS_TLS:-${cache%/modules}/pvxs-tls}
     certificates=$pvxs/test/O.$arch
     if [ ! -e "$certificates/ca.p12" ]; then
@@ -50,7 +51,13 @@ if [ "${1-}" = tls ]; then
         "$certificates/gen_test_certs" -O "$certificates"
     fi
     cd "$top"
-    exec "$python" -m tests.modules.tls "$pvxs"
+    [ "$1" = qsrv2 ] || exec "$python" -m tests.modules.tls "$pvxs"
+    copy=${cache%/modules}/qsrv2
+    "$top/tools/copyTree.sh" "$copy" "$EPICS_BASE"
+    PVXS=$pvxs EBPFMON_WERROR=1 make -s -C "$copy" iocBoot >"$cache/qsrv2.log" 2>&1 || { tail -20 "$cache/qsrv2.log"; exit 1; }
+    tar c -C "$top" tests/unit/O."$arch" | tar x -C "$copy" # pytest wants all tests that have a place in its order
+    cd "$copy"
+    exec "$python" -m pytest tests -q -p no:cacheprovider -k "test_own_qsrv2 or test_operators or test_pvs" </dev/null
 fi
 
 build sscan "" configure sscanApp

@@ -62,15 +62,17 @@ def long_texts(monitor):
 
 def test_long_strings_by_pv_access(monitor):
     """QSRV of Base serves long strings as arrays of characters, and display.form (the info tag Q:form) says that they
-    are text. Without it clients show numbers."""
+    are text. Without it clients show numbers. QSRV 2 serves them as strings."""
     names = long_texts(monitor)
     assert {f"{monitor.prefix}{n}" for n in ("STATE_MSG.VAL$", "FILTER_IOC.VAL$", "CHAIN_HIST_ROOT.VAL$",
                                              "FILTER_STATUS.VAL$", "PUT_LOG")} <= set(names)
     with loopback.pva_context(monitor.port, nt=False) as context:
         values = dict(zip(names, context.get(names, timeout=60)))
-    assert not [n for n, v in values.items() if v.display.form.choices[v.display.form.index] != "String"]
-    log = bytes(values[f"{monitor.prefix}FILTER_STATUS.VAL$"].value.astype("uint8")).rstrip(b"\0")
-    assert log.decode() == monitor.text("FILTER_STATUS") != ""  # other tests start IOCs, which changes STATE_MSG
+    assert not [n for n, v in values.items()
+                if v.type()["value"] != "s" and v.display.form.choices[v.display.form.index] != "String"]
+    said = values[f"{monitor.prefix}FILTER_STATUS.VAL$"].value
+    said = said if isinstance(said, str) else bytes(said.astype("uint8")).rstrip(b"\0").decode()
+    assert said == monitor.text("FILTER_STATUS") != ""  # other tests start IOCs, which changes STATE_MSG
 
 
 def test_our_own_words_are_ascii(monitor, ioc):
@@ -257,8 +259,8 @@ def test_tables_come_by_themselves_and_cannot_be_written(monitor, ioc):
         with context.monitor(monitor.prefix + "PUTS", lambda v: seen.append(v)):
             until(lambda: seen, 10, "the first table")
             ioc.put("AO", 777)
-            until(lambda: list(seen[-1].value.value)[0] == "777", 10, "the put in the table")
-        with pytest.raises(Exception, match="not allowed"):
+            until(lambda: list(seen[-1].value.value)[:1] == ["777"], 10, "the put in the table")
+        with pytest.raises(Exception, match="not allowed|Read-only"):
             context.put(monitor.prefix + "PUTS", {"value.pv": ["forged"]}, timeout=60)
     assert "forged" not in tables(monitor, "PUTS")[0][1]["pv"]
 
