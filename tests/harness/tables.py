@@ -62,6 +62,7 @@ RELEASES = {  # what works → tests that must all have passed
     "puts": ["test_puts", "test_types_of_channel_access", "test_put_that_is_refused"],
     "links that write": ["test_link_that_writes"],
     "chains, traces": ["test_chains"],
+    "causes of CP links": ["test_cause_of_a_cp_link"],
 }
 LATE = [7, 0, 10, 1]  # the first release that has …
 LATE_RELEASES = {

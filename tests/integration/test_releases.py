@@ -35,6 +35,7 @@ DATABASE = "".join([
     db.record("seq", "SEQ", SCAN=".5 second", DLY1="0.02", LNK1="$(P)SEQ1.B PP", LNK2="$(P)SEQ2.B PP"),
     db.counter("SEQ1"), db.counter("SEQ2"),
     db.counter("CP", INPB="$(P)OUT3 CP"), db.counter("CP2", INPB="$(P)FLNK9 CP"),
+    db.record("ao", "CPIN"), db.record("calcout", "CPMID", INPA="$(P)CPIN CP NMS", CALC="A", OUT="$(P)CPOUT PP"), db.record("ao", "CPOUT"),
     # a chain that reaches a record twice
     db.counter("TWICE0", SCAN=".2 second", INPB="$(P)TWICE1 PP", FLNK="$(P)TWICE1"), db.counter("TWICE1"),
     db.counter("PASSIVE0", FLNK="$(P)PASSIVE1"), db.counter("PASSIVE1"),
@@ -262,6 +263,15 @@ def test_chains(watched, monitor, ioc):
     text = "\n".join(traced(monitor, ioc.prefix + "FLNK0"))
     places = [text.index(f"{ioc.prefix}FLNK{i}") for i in range(10)]
     assert places == sorted(places), text
+
+
+def test_cause_of_a_cp_link(watched, monitor, ioc):
+    """Before 7.0.10 scanOnce makes the record process, then the thread of CA links."""
+    monitor.at_level("trace", ioc)
+    ioc.put("CPIN", 12)
+    line = put_of(monitor, ioc.prefix + "CPOUT", "0 -> 12")
+    assert f"link {ioc.prefix}CPMID.OUT" in line and f"CP link from {ioc.prefix}CPIN" in line, line
+    traced(monitor, ioc.prefix + "CPMID", lambda t: t[0].endswith(f"by CP link from {ioc.prefix}CPIN"))
 
 
 def test_clients_and_subscriptions(ioc, monitor, watched):
