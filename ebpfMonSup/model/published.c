@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "common/clock.h"
+#include "common/text.h"
 #include "common/worker.h"
 #include "model/published.h"
 
@@ -45,6 +46,8 @@ static void setStartValues(void)
     strcpy(thePublished.log.caPutLogLine, EBPFMON_NO_PUT);
     strcpy(thePublished.log.message, EBPFMON_NO_LOG);
     strcpy(thePublished.rules.message, "no rules: every put is expected");
+    for (unsigned i = 0; i < EBPFMON_PUTS_MAX; i++)
+        thePublished.puts.all.order[i] = thePublished.puts.of[0].order[i] = thePublished.puts.of[1].order[i] = (uint8_t)i;
 }
 
 ebpfMonPublished *ebpfMonPublishedLock(void)
@@ -334,52 +337,104 @@ static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
     return epicsTimeLessThan(a, b) && epicsTimeDiffInSeconds(b, a) < LATE_SECONDS;
 }
 
+/* Moves the put up to its place in the order of times. */
+static void place(ebpfMonPutList *list, unsigned from)
+{
+    uint8_t index = list->order[from];
+    unsigned at = 0;
+
+    while (at < from && list->put[index].at < list->put[list->order[at]].at)
+        at++;
+    memmove(&list->order[at + 1], &list->order[at], from - at);
+    list->order[at] = index;
+}
+
 /* A put is published when everything about it is known: seconds after a later put if the IOC answered it and did not
  * make it, an hour if the IOC stood still. So a list has it in the order of times. */
 static void addToList(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMonPut *put)
 {
-    unsigned index = list->kept < EBPFMON_PUTS_MAX ? list->kept : list->order[EBPFMON_PUTS_MAX - 1], at = 0;
+    unsigned at = list->kept < EBPFMON_PUTS_MAX ? list->kept : EBPFMON_PUTS_MAX - 1;
+    ebpfMonPut *row = &list->put[list->order[at]];
 
     if (list->kept < EBPFMON_PUTS_MAX)
         list->kept++;
-    else if (put->at < list->put[index].at)
+    else if (put->at < row->at)
         return;
-    list->put[index] = *put;
-    list->put[index].serial = ++values->placed;
-    while (at + 1 < list->kept && put->at < list->put[list->order[at]].at)
-        at++;
-    memmove(&list->order[at + 1], &list->order[at], list->kept - 1 - at);
-    list->order[at] = (uint8_t)index;
+    *row = *put;
+    row->serial = ++values->placed;
+    place(list, at);
 }
 
-#define RUN_ROWS 10 /* of one writer's puts to one PV directly after each other */
+#define RUN_ROWS 10                       /* more puts of one run are one row */
+#define RUN_NS   (60 * EBPFMON_SECOND_NS) /* after such a pause another run begins */
 
-/* Nonzero: one program, whatever its number, or one link made both puts to one PV, with one result. */
+/* Nonzero: one program, whatever its number, or one link made both puts to one PV, with one cause and one result. */
 static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
 {
     return strcmp(a->pv, b->pv) == 0 && strcmp(a->ioc, b->ioc) == 0 && strcmp(a->user, b->user) == 0 &&
            strcmp(a->host, b->host) == 0 && strcmp(a->realUser, b->realUser) == 0 &&
            strcmp(a->command, b->command) == 0 && strcmp(a->container, b->container) == 0 &&
-           strcmp(a->link, b->link) == 0 && strcmp(a->linkIoc, b->linkIoc) == 0 && strcmp(a->thread, b->thread) == 0 &&
+           strcmp(a->link, b->link) == 0 && strcmp(a->linkIoc, b->linkIoc) == 0 &&
+           (a->link[0] || strcmp(a->thread, b->thread) == 0) && strcmp(a->cause, b->cause) == 0 &&
            strcmp(a->rule, b->rule) == 0 && a->through == b->through && a->result == b->result;
 }
 
-/* Adds the put to the run whose rows are the newest, if there are enough of them. Its newest row shows the newest put,
- * and how many there were. Returns 0: it is a row of its own. */
+/* Finds the rows of the run that this put continues, whatever stands between them. Returns their number; the newest
+ * comes first. */
+static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsigned at[RUN_ROWS])
+{
+    uint64_t next = put->at;
+    unsigned rows = 0;
+
+    for (unsigned i = 0; i < list->kept && rows < RUN_ROWS; i++) {
+        const ebpfMonPut *row = &list->put[list->order[i]];
+
+        if (row->at < next && next - row->at > RUN_NS)
+            break;
+        if (put->at < (row->ofRun ? row->runAt : row->at) || !isOfSameRun(row, put))
+            continue;
+        at[rows++] = i;
+        next = row->at;
+        if (row->ofRun)
+            break; /* it stands for the older ones */
+    }
+    return rows;
+}
+
+/* Adds the put to its run, if that has so many puts that it is one row: the newest put, how many there were, and the
+ * first. Returns 0: the put is a row of its own. */
 static int addToRun(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMonPut *put)
 {
-    ebpfMonPut *newest = &list->put[list->order[0]];
-    unsigned before = newest->ofRun ? newest->ofRun : RUN_ROWS;
+    unsigned at[RUN_ROWS], rows = findRun(list, put, at);
+    uint64_t count = 1;
+    ebpfMonPut *row, first;
 
-    if (list->kept < RUN_ROWS || put->at < list->put[list->order[RUN_ROWS - 1]].at)
+    if (!rows || (rows < RUN_ROWS && !list->put[list->order[at[0]]].ofRun))
         return 0;
-    for (unsigned i = 0; i < RUN_ROWS; i++)
-        if (!isOfSameRun(&list->put[list->order[i]], put))
-            return 0;
-    if (put->at >= newest->at)
-        *newest = *put;
-    newest->ofRun = before + 1;
-    newest->serial = ++values->placed;
+    first = list->put[list->order[at[rows - 1]]];
+    if (!first.ofRun) {
+        first.runAt = first.at;
+        first.runTime = first.time;
+        ebpfMonTextCopy(first.runFirst, sizeof(first.runFirst), first.val);
+    }
+    row = &list->put[list->order[at[0]]];
+    for (unsigned i = rows; i-- > 0;) {
+        uint8_t index = list->order[at[i]];
+
+        count += list->put[index].ofRun ? list->put[index].ofRun : 1;
+        if (!i)
+            break; /* the newest row stays */
+        memmove(&list->order[at[i]], &list->order[at[i] + 1], --list->kept - at[i]);
+        list->order[list->kept] = index;
+    }
+    if (put->at >= row->at)
+        *row = *put;
+    row->ofRun = count;
+    row->runAt = first.runAt;
+    row->runTime = first.runTime;
+    memcpy(row->runFirst, first.runFirst, sizeof(row->runFirst));
+    row->serial = ++values->placed;
+    place(list, at[0]);
     return 1;
 }
 

@@ -229,8 +229,8 @@ typedef enum {
 
 /* A put stays where it is; its order changes. */
 typedef struct {
-    unsigned kept;         /* valid entries of put[] and order[] */
-    uint8_t  order[EBPFMON_PUTS_MAX]; /* indices of put[], the newest one first */
+    unsigned kept;         /* valid entries of order[] */
+    uint8_t  order[EBPFMON_PUTS_MAX]; /* indices of put[], the newest one first; behind them those that are free */
     ebpfMonPut put[EBPFMON_PUTS_MAX];
 } ebpfMonPutList;
 
@@ -242,7 +242,7 @@ typedef struct {
     epicsTimeStamp rateTime; /* since then the rate has this value */
     unsigned iocCount;     /* valid entries of ioc[]. An entry stays for ever; the last one counts for all other IOCs */
     ebpfMonPutIoc ioc[EBPFMON_IOCS_MAX];
-    ebpfMonPutList of[ebpfMonPutKinds]; /* one writer's puts to one PV have few rows, so that others stay */
+    ebpfMonPutList of[ebpfMonPutKinds]; /* many puts of one writer to one PV are one row */
     ebpfMonPutList all;    /* of both kinds, each put by itself */
     uint64_t       placed; /* puts that ever were in them */
 } ebpfMonPutValues;
@@ -534,8 +534,8 @@ void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
 /* Sets the time of a group, but never an earlier time than before, because an archiver would drop the values. "at": the
  * same time in monotonic ns, because the clock may be set back. Under the lock. */
 void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time, uint64_t at);
-/* The i-th newest put, from 0; of all kinds; or row of one kind, where puts of one writer to one PV directly after each
- * other have few rows. NULL: there are not so many. Under the lock. */
+/* The i-th newest put, from 0; of all kinds; or row of one kind, where many puts of one writer to one PV are one row
+ * (ofRun). NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i);
 

@@ -141,7 +141,10 @@ typedef struct ebpfMonPut {
     int      byIoc;       /* nonzero: the client is an IOC of this host: a sequence or a CA link, no person */
     int      unexpected;  /* nonzero: the rules do not expect it; "rule" tells why */
     char     rule[96];
-    unsigned ofRun;       /* of a row that stands for a run (published.c): puts of this run; 0: it stands for itself */
+    uint64_t ofRun;       /* of a row that stands for a run (published.c): puts of this run; 0: it stands for itself */
+    uint64_t runAt;       /* of the first put of the run: when, … */
+    epicsTimeStamp runTime;
+    char     runFirst[EBPFMON_BRIEF_SIZE]; /* … and its value */
     uint64_t serial;      /* number in its published list, from 1 on: a put does not change any more once it has one */
 } ebpfMonPut;
 

@@ -368,9 +368,10 @@ int ebpfMonPvIsGap(const ebpfMonPv *pv, const void *row)
 
 int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
 {
+    const ebpfMonPut *put = row; /* of a PV with puts */
     const void *at;
-    char line[EBPFMON_LINE_SIZE];
-    size_t used = 0;
+    char line[EBPFMON_LINE_SIZE], run[EBPFMON_LINE_SIZE + 100], since[20];
+    size_t used;
 
     buf[0] = 0;
     if (!row) /* for lines of puts, say that there is none: an empty text could be taken for a fault */
@@ -392,11 +393,15 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
         ebpfMonPutLine(row, line, sizeof(line));
         return ebpfMonTextCopy(buf, size, line);
     case ebpfMonCellPutResult:
-        if (((const ebpfMonPut *)row)->ofRun)
-            used = (size_t)snprintf(line, sizeof(line), "x%u ", ((const ebpfMonPut *)row)->ofRun);
-        if (!ebpfMonPutOutcome(row, line + used, sizeof(line) - used) && used)
-            line[used - 1] = 0;
-        return ebpfMonTextCopy(buf, size, line);
+        used = ebpfMonPutOutcome(put, line, sizeof(line));
+        if (put->ofRun) {
+            epicsTimeToStrftime(since, sizeof(since),
+                                epicsTimeDiffInSeconds(&put->time, &put->runTime) < 43200 ? "%H:%M:%S" : "%m-%d %H:%M",
+                                &put->runTime);
+            snprintf(run, sizeof(run), "x%llu%s%s since %s from %s", (unsigned long long)put->ofRun, used ? " " : "",
+                     line, since, put->runFirst);
+        }
+        return ebpfMonTextCopy(buf, size, put->ofRun ? run : line);
     default:
         return 0;
     }

@@ -295,6 +295,63 @@ static void testLatePuts(void)
            "the clock was set back: the newest put comes first");
 }
 
+static void keepOfLink(const char *pv, const char *value, double seconds)
+{
+    static ebpfMonPut put;
+
+    put.through = ebpfMonByLink;
+    put.time = (epicsTimeStamp){ .secPastEpoch = 1000000000 };
+    epicsTimeAddSeconds(&put.time, seconds);
+    put.at = (uint64_t)((1000 + seconds) * 1e9); /* later than those of the tests before */
+    strcpy(put.pv, pv);
+    strcpy(put.val, value);
+    strcpy(put.link, "RUN:SEQ.LNK1");
+    ebpfMonPublishedKeepPut(ebpfMonPublishedLock(), &put);
+    ebpfMonPublishedUnlock();
+}
+
+/* "first" NULL: the row stands for itself. */
+static int isRun(unsigned i, const char *pv, uint64_t count, const char *first, const char *value)
+{
+    const ebpfMonPut *put = ebpfMonPublishedGetPutOf(ebpfMonPublishedLock(), ebpfMonPutAutomatic, i);
+
+    ebpfMonPublishedUnlock();
+    testDiag("%s x%llu from %s to %s", put->pv, (unsigned long long)put->ofRun, put->runFirst, put->val);
+    return isPut(put, pv) && strcmp(put->val, value) == 0 && put->ofRun == count &&
+           (!first || strcmp(put->runFirst, first) == 0);
+}
+
+/* One writer writes two PVs in turn. */
+static void testRuns(void)
+{
+    char value[20];
+
+    for (int i = 0; i < 3000; i++) {
+        snprintf(value, sizeof(value), "%d", i / 2);
+        keepOfLink(i % 2 ? "RUN:B" : "RUN:A", value, i / 100.0);
+    }
+    testOk(isRun(0, "RUN:B", 1500, "0", "1499") && isRun(1, "RUN:A", 1500, "0", "1499"), "one row for each PV");
+    keepOfLink("RUN:A", "late", 29.5);
+    keepOfLink("RUN:A", "before", -1);
+    testOk(isRun(0, "RUN:B", 1500, "0", "1499") && isRun(1, "RUN:A", 1501, "0", "1499") &&
+               isRun(2, "RUN:A", 0, NULL, "before"),
+           "a put that comes late is counted; one from before the run is a row of its own");
+    for (int i = 0; i < 10; i++)
+        keepOfLink("RUN:A", "again", 100 + i);
+    testOk(isRun(0, "RUN:A", 0, NULL, "again") && isRun(9, "RUN:A", 0, NULL, "again") &&
+               isRun(10, "RUN:B", 1500, "0", "1499"),
+           "after a pause ten puts are rows of their own");
+    keepOfLink("RUN:A", "more", 110);
+    testOk(isRun(0, "RUN:A", 11, "again", "more") && isRun(1, "RUN:B", 1500, "0", "1499") &&
+               isRun(2, "RUN:A", 1501, "0", "1499"), "one more, and they are a row");
+    for (int i = 0; i < EBPFMON_PUTS_MAX; i++) {
+        snprintf(value, sizeof(value), "RUN:%d", i);
+        keepOfLink(value, "1", 200 + i);
+    }
+    testOk(isRun(0, "RUN:199", 0, NULL, "1") && isRun(EBPFMON_PUTS_MAX - 1, "RUN:0", 0, NULL, "1"),
+           "the freed places are used again");
+}
+
 static void addUnexpected(const char *pv, uint64_t made)
 {
     static ebpfMonPut put;
@@ -363,6 +420,7 @@ static void testPublished(void)
     ebpfMonPublishedUnlock();
     testPutKinds();
     testLatePuts();
+    testRuns();
     testLateUnexpected();
     testTimes();
 
@@ -439,7 +497,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(96);
+    testPlan(101);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* this header also declares the text of the status codes */
     testLevel();
