@@ -341,12 +341,20 @@ static void raiseTo(double *highest, double value)
         *highest = value;
 }
 
+static void raiseHighest(ebpfMonHighest *highest, double value, const char *ioc, const char *record)
+{
+    if (value > highest->value) {
+        highest->value = value;
+        snprintf(highest->cause, sizeof(highest->cause), "%s%s%s", ioc, record[0] ? ": " : "", record);
+    }
+}
+
 void ebpfMonDelaysAddToHighest(const ebpfMonIocHealth *row, ebpfMonHealth *health)
 {
     for (int i = 0; i < EBPFMON_QUEUE_ONCE; i++)
-        raiseTo(&health->callbackMax, row->callback[i]);
-    raiseTo(&health->onceMax, row->once);
-    raiseTo(&health->holdMax, row->hold);
+        raiseHighest(&health->callbackMax, row->callback[i], row->name, "");
+    raiseHighest(&health->onceMax, row->once, row->name, "");
+    raiseHighest(&health->holdMax, row->hold, row->name, row->holder);
     raiseTo(&health->casMax, row->cas);
 }
 
@@ -580,13 +588,13 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
     raiseTo(&c->health.cpuMax, row->cpu);
     raiseTo(&c->health.memMax, row->mem);
     if (row->fdLimit)
-        raiseTo(&c->health.fdMax, 100.0 * row->fds / row->fdLimit);
+        raiseHighest(&c->health.fdMax, 100.0 * row->fds / row->fdLimit, row->name, "");
 }
 
 static void readIocs(ebpfMonHealthCollector *c)
 {
     c->health.iocs = 0;
-    c->health.fdMax = 0;
+    memset(&c->health.fdMax, 0, sizeof(c->health.fdMax));
     c->health.cpuMax = c->health.memMax = NAN; /* without an IOC there is no largest one: 0 would be false */
     for (unsigned i = 0; i < c->iocs; i++) {
         seenIoc *p = &c->ioc[i];
@@ -654,7 +662,7 @@ static void addScans(ebpfMonHealthCollector *c, uint64_t now)
 
 static void nameHolders(ebpfMonHealthCollector *c)
 {
-    c->health.callbackMax = c->health.onceMax = c->health.holdMax = 0;
+    c->health.callbackMax = c->health.onceMax = c->health.holdMax = (ebpfMonHighest){ 0 };
     c->health.casMax = NAN; /* so is the CPU load, until it was measured over a second */
     ebpfMonTargetsLock(c->targets);
     for (unsigned i = 0; i < c->iocs; i++) {

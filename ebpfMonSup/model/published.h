@@ -319,6 +319,11 @@ typedef struct {
     uint32_t exitCode;  /* as in ebpfMonExitEvent */
 } ebpfMonGoneIoc;
 
+typedef struct {
+    double   value;
+    char     cause[2 * EBPFMON_HEALTH_NAME + 2]; /* the IOC; of a lock set also the root record */
+} ebpfMonHighest;
+
 /* A periodic scan thread; times in s. */
 typedef struct {
     char     ioc[EBPFMON_HEALTH_NAME];
@@ -336,9 +341,9 @@ typedef struct {
 typedef struct {
     unsigned iocs;
     ebpfMonIocHealth ioc[EBPFMON_HEALTH_IOCS];
-    double   cpuMax, memMax; /* the greatest value of all IOCs; so are the following ones */
-    double   fdMax;          /* percent of the limit in use */
-    double   callbackMax, onceMax, holdMax, casMax;
+    double   cpuMax, memMax, casMax; /* the greatest value of all IOCs; so are the following ones */
+    ebpfMonHighest fdMax;    /* percent of the limit in use */
+    ebpfMonHighest callbackMax, onceMax, holdMax;
     unsigned scans;
     ebpfMonScanRow scan[EBPFMON_HEALTH_SCANS];
     uint64_t lateCount;
@@ -424,6 +429,7 @@ typedef struct {
 
 typedef struct {
     double   iocs;       /* percent of one core that is taken from all watched IOCs together */
+    char     most[EBPFMON_NAME_SIZE]; /* the IOC from which most is taken */
     double   trapNs;     /* ns of one trap at the entry of a function, as measured at the start */
     double   cpu;        /* percent of one core that the monitor takes */
     double   memory;     /* MB of the monitor: resident memory, and the tables in the kernel */

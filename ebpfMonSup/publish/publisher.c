@@ -579,6 +579,11 @@ static void publishIocs(ebpfMonPublisher *p)
     published = ebpfMonPublishedLock();
     addIlls(&published->health, p->row, n);
     qsort(p->row, n, sizeof(p->row[0]), compareIocRows);
+    for (unsigned i = 0, most = 0; i < n; i++)
+        if (p->row[i].cost >= p->row[most].cost) {
+            most = i;
+            ebpfMonTextSet(published->costs.most, sizeof(published->costs.most), p->row[i].name);
+        }
     gone = published->health.goneRows < EBPFMON_IOCS_MAX - n ? published->health.goneRows : EBPFMON_IOCS_MAX - n;
     for (unsigned i = 0; i < gone; i++)
         makeGoneRow(&published->health.goneIoc[i], &published->iocs.ioc[i]);

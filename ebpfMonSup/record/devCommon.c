@@ -181,7 +181,9 @@ static long readAi(aiRecord *prec)
     prec->val = ebpfMonPvDouble(dev->pv, row);
     ebpfMonTextCopy(text, sizeof(text), ebpfMonPvAlarmText(dev->pv, row));
     ebpfMonPublishedUnlock();
-    if (text[0] && prec->hsv && prec->val >= prec->high)
+    if (text[0] && prec->hhsv && prec->val >= prec->hihi)
+        recGblSetSevrMsg(prec, HIHI_ALARM, prec->hhsv, "%s", text);
+    else if (text[0] && prec->hsv && prec->val >= prec->high)
         recGblSetSevrMsg(prec, HIGH_ALARM, prec->hsv, "%s", text);
     return DONE_NO_CONVERT;
 }
@@ -218,11 +220,15 @@ static long readMbbi(mbbiRecord *prec)
 {
     const void *row = lockRow((dbCommon *)prec);
     const ebpfMonDev *dev = prec->dpvt;
+    char text[sizeof(prec->amsg) - 1]; /* as in readInt64in */
 
     if (!row)
         return -1;
     prec->val = (epicsEnum16)ebpfMonPvInteger(dev->pv, row);
+    ebpfMonTextCopy(text, sizeof(text), ebpfMonPvAlarmText(dev->pv, row));
     ebpfMonPublishedUnlock();
+    if (prec->val < 16) /* the fields ZRSV … FFSV follow each other, as mbbiRecord.c takes for granted */
+        recGblSetSevrMsg(prec, STATE_ALARM, (&prec->zrsv)[prec->val], "%s", text);
     prec->udf = FALSE; /* mbbiRecord.c does this only when it converts */
     return DONE_NO_CONVERT;
 }

@@ -96,17 +96,17 @@ static const void *hangRow(const ebpfMonPublished *published, unsigned index)
 /* In the order of the files Db/ebpfMonSUBJECT.substitutions, which make the records with these names. */
 static const ebpfMonPv table[] = {
     /* The monitor itself. */
-    {"STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(state), 1},
+    {"STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(state), 1, .cause = 1 + HOST(stateMessage)},
     {"STATE_MSG", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(stateMessage), 1},
     {"OPERATORS", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(operators), 1},
-    {"HOST_STATUS", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(host.status)},
+    {"HOST_STATUS", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(host.status), .cause = 1 + HOST(host.text)},
     {"HOST_STATUS_MSG", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(host.text)},
-    {"LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(losses.count)},
+    {"LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(losses.count), .cause = 1 + HOST(losses.newest)},
     {"LOST_REASONS", ebpfMonGroupState, lostRow, ebpfMonCellText, LOST(reason)},
     {"LOST_CNTS", ebpfMonGroupState, lostRow, ebpfMonCellCount, LOST(count)},
     {"AUDIT", ebpfMonGroupState, hostRow, ebpfMonCellText, HOST(audit.text)},
-    {"AUDIT_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(audit.count)},
-    {"COST", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(costs.iocs)},
+    {"AUDIT_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(audit.count), .cause = 1 + HOST(audit.text)},
+    {"COST", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(costs.iocs), .cause = 1 + HOST(costs.most)},
     {"TRAP_COST", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(costs.trapNs)},
     {"CPU", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(costs.cpu)},
     {"MEM", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(costs.memory)},
@@ -156,7 +156,7 @@ static const ebpfMonPv table[] = {
      * alarm. */
     {"PUT_BAD_CNT", ebpfMonGroupUnexpected, hostRow, ebpfMonCellCount, HOST(unexpected.count), 1},
     {"PUT_BAD_OPEN_CNT", ebpfMonGroupUnexpected, hostRow, ebpfMonCellInt, HOST(unexpected.open), 1},
-    {"PUT_BAD_LAST", ebpfMonGroupUnexpected, unexpectedRow, ebpfMonCellPutLine, 0, 1},
+    {"PUT_BAD_LAST", ebpfMonGroupUnexpected, unexpectedRow, ebpfMonCellPutLine, 0, 1, .cause = 1 + PUT(rule)},
     {"PUT_BAD_REASON", ebpfMonGroupUnexpected, unexpectedRow, ebpfMonCellText, PUT(rule), 1},
     {"PUT_BAD_LOG", ebpfMonGroupUnexpected, openRow, ebpfMonCellPutLine, 0, 1},
     {"PUT_BAD_TIMES", ebpfMonGroupUnexpected, openRow, ebpfMonCellTime, PUT(time), 1},
@@ -220,7 +220,8 @@ static const ebpfMonPv table[] = {
     {"IOC_UPTIMES", ebpfMonGroupHealth, healthRow, ebpfMonCellDouble, HEALTH(uptime)},
     {"IOC_CPU_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.cpuMax)},
     {"IOC_MEM_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.memMax)},
-    {"IOC_FILE_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.fdMax)},
+    {"IOC_FILE_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.fdMax.value),
+     .cause = 1 + HOST(health.fdMax.cause)},
     {"IOC_CBLOW_WAITS", ebpfMonGroupHealth, healthRow, ebpfMonCellDouble, HEALTH(callback[0]), .gaps = 1},
     {"IOC_CBMEDIUM_WAITS", ebpfMonGroupHealth, healthRow, ebpfMonCellDouble, HEALTH(callback[1]), .gaps = 1},
     {"IOC_CBHIGH_WAITS", ebpfMonGroupHealth, healthRow, ebpfMonCellDouble, HEALTH(callback[2]), .gaps = 1},
@@ -228,13 +229,18 @@ static const ebpfMonPv table[] = {
     {"IOC_LOCK_HELD_TIMES", ebpfMonGroupHealth, healthRow, ebpfMonCellDouble, HEALTH(hold), .gaps = 1},
     {"IOC_LOCK_HELD_ROOTS", ebpfMonGroupHealth, healthRow, ebpfMonCellText, HEALTH(holder)},
     {"IOC_CAS_CPU_LOADS", ebpfMonGroupHealth, healthRow, ebpfMonCellDouble, HEALTH(cas), .gaps = 1},
-    {"IOC_CALLBACK_WAIT_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.callbackMax)},
-    {"IOC_SCANONCE_WAIT_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.onceMax)},
-    {"IOC_LOCK_HELD_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.holdMax)},
+    {"IOC_CALLBACK_WAIT_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.callbackMax.value),
+     .cause = 1 + HOST(health.callbackMax.cause)},
+    {"IOC_SCANONCE_WAIT_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.onceMax.value),
+     .cause = 1 + HOST(health.onceMax.cause)},
+    {"IOC_LOCK_HELD_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.holdMax.value),
+     .cause = 1 + HOST(health.holdMax.cause)},
     {"IOC_CAS_CPU_MAX", ebpfMonGroupHealth, hostRow, ebpfMonCellDouble, HOST(health.casMax)},
-    {"IOC_GONE_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.gone)},
-    {"HANG_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.hangs)},
-    {"IOC_STILL_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.still)},
+    {"IOC_GONE_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.gone),
+     .cause = 1 + HOST(health.goneText)},
+    {"HANG_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.hangs), .cause = 1 + HOST(hangCause)},
+    {"IOC_STILL_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellUnsigned, HOST(health.still),
+     .cause = 1 + HOST(health.stillText)},
     {"IOC_RESTART_CNT", ebpfMonGroupHealth, hostRow, ebpfMonCellCount, HOST(health.restarts)},
     {"IOC_EVENTS", ebpfMonGroupHealth, eventRow, ebpfMonCellText, 0},
     {"HANG_STACKS", ebpfMonGroupHealth, hangRow, ebpfMonCellText, 0},
@@ -277,7 +283,7 @@ static const ebpfMonPv table[] = {
     {"BEACON_RESTART_CNTS", ebpfMonGroupSearch, beaconRow, ebpfMonCellCount, BEACON(restarts)},
 
     /* Put logs. */
-    {"LOG_STATE", ebpfMonGroupLog, hostRow, ebpfMonCellInt, HOST(log.state), 1},
+    {"LOG_STATE", ebpfMonGroupLog, hostRow, ebpfMonCellInt, HOST(log.state), 1, .cause = 1 + HOST(log.message)},
     {"LOG_MSG", ebpfMonGroupLog, hostRow, ebpfMonCellText, HOST(log.message), 1},
     {"LOG_LINE_CNT", ebpfMonGroupLog, hostRow, ebpfMonCellCount, HOST(log.written), 1},
     {"LOG_LOST_CNT", ebpfMonGroupLog, hostRow, ebpfMonCellCount, HOST(log.lost), 1},
@@ -451,17 +457,9 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
 
     if (pv->cause)
         return (const char *)row + pv->cause - 1;
-    if (pv->row != hostRow)
+    if (pv->row != hostRow || pv->offset != HOST(health.lateNow))
         return "";
-    if (pv->offset == HOST(losses.count))
-        return published->losses.newest;
-    if (pv->offset == HOST(host.status))
-        return published->host.text;
-    return pv->offset == HOST(health.still) ? published->health.stillText :
-           pv->offset == HOST(health.gone) ? published->health.goneText :
-           pv->offset == HOST(health.hangs) ? published->hangCause :
-           pv->offset != HOST(health.lateNow) ? "" :
-           published->lateCause[0] ? published->lateCause : published->health.lateBrief;
+    return published->lateCause[0] ? published->lateCause : published->health.lateBrief;
 }
 
 /* Nonzero: the value is measured over a second, so at the start there is none. 0 would be a wrong value. */

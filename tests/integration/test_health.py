@@ -249,6 +249,7 @@ def test_hang_is_named(new_ioc, monitor):
     ioc.kill()
     until(lambda: f"(pid {ioc.pid}) ended" in monitor.lines("IOC_EVENTS"), 10, lambda: monitor.lines("IOC_EVENTS"))
     monitor.wait("HANG_CNT", lambda n: n == 0)
+    until(lambda: {severity(monitor, n) for n in ("HANG_CNT", "HANG_STACKS")} == {"NO_ALARM"}, 10, "no alarm")
 
 
 def test_long_pass_is_no_hang(new_ioc, monitor):
@@ -360,10 +361,13 @@ def test_callbacks_that_wait(new_ioc, monitor):
     assert severity(monitor, "IOC_CALLBACK_WAIT_MAX") == "NO_ALARM"
     ioc.put("SLEEP:BUSY.A", 1.3e6)
     ioc.put("BOTH.PROC", 1, wait=False)
-    until(lambda: severity(monitor, "IOC_CALLBACK_WAIT_MAX") == severity(monitor, "IOC_LOCK_HELD_MAX") == "MINOR", 10,
-          "the alarm")
+    waits = "IOC_CALLBACK_WAIT_MAX", "IOC_LOCK_HELD_MAX"
+    until(lambda: {severity(monitor, n) for n in waits} == {"MINOR"}, 10, "the alarm")
+    callback, lock = (monitor.get(f"{n}.AMSG") for n in waits)
+    assert callback == ioc.name and lock.startswith(f"{ioc.name}: {ioc.prefix}D"[:34]), (callback, lock)
     # the maximum of the last seconds falls again
     wait_delays(monitor, ioc, lambda row: row["CBHIGH_WAITS"] < SHORT / 2, 30)
+    until(lambda: {severity(monitor, n) for n in waits} == {"NO_ALARM"}, 20, "no alarm")
 
 
 def test_scan_once_that_waits(new_ioc, shared):

@@ -658,11 +658,13 @@ def test_disk_full(new_monitor, new_ioc, tmp_path):
         assert "disk" in monitor.text("HISTORY_MSG") and monitor.get("STATE", as_string=True) == "Running"
         until(lambda: monitor.get("HISTORY_LOST_CNT") > 0, 20, "rows that are lost")
         assert monitor.get("HISTORY_STATE.SEVR") == monitor.get("HISTORY_LOST_CNT.SEVR") == 2  # MAJOR
+        assert monitor.text("HISTORY_MSG").startswith(monitor.get("HISTORY_STATE.AMSG")[:34] or "?")
         until(lambda: (monitor.get("HOST_STATUS"), monitor.text("HOST_STATUS_MSG")) == (2, monitor.text("HISTORY_MSG")), 5,
               lambda: monitor.text("HOST_STATUS_MSG"))
         subprocess.run(["mount", "-o", "remount,size=64m", disk], check=True)
         ioc.put("SET2", 4711)
         until(lambda: monitor.get("HISTORY_STATE") == 1, 40, lambda: monitor.text("HISTORY_MSG"))
+        assert (monitor.get("HISTORY_STATE.SEVR"), monitor.get("HISTORY_STATE.AMSG")) == (0, "")
         until(lambda: count(file, "kind = 'lost'"), 20, "the row that says so")
         with sqlite3.connect(file) as base:
             kept, = base.execute("SELECT count(*) FROM rows WHERE kind = 'put' AND pv LIKE '%:SET3'").fetchone()

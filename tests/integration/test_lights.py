@@ -200,7 +200,7 @@ def test_files_run_out(new_ioc, monitor):  # noqa: F811
     for part, wanted in (0.86, "MINOR"), (0.99, "MAJOR"):
         files = len(os.listdir(f"/proc/{ioc.pid}/fd"))
         resource.prlimit(ioc.pid, resource.RLIMIT_NOFILE, (int(files / part), limits[1]))
-        until(lambda: alarm(monitor, "IOC_FILE_MAX")[0] == wanted, 20, lambda: f"{wanted}: {alarm(monitor, 'IOC_FILE_MAX')}")
+        until(lambda: alarm(monitor, "IOC_FILE_MAX") == (wanted, ioc.name), 20, lambda: f"{wanted}: {alarm(monitor, 'IOC_FILE_MAX')}")
     resource.prlimit(ioc.pid, resource.RLIMIT_NOFILE, limits)
     for client in clients:
         client.close()
@@ -215,6 +215,6 @@ def test_cost(new_ioc, new_monitor):
     monitor.command(f"dbpf {monitor.prefix}COST.HYST 0")
     monitor.command(f"dbpf {monitor.prefix}COST.HIGH 0.002")
     monitor.set_filter(LEVEL="chains")
-    until(lambda: alarm(monitor, "COST")[0] == "MINOR", 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
+    until(lambda: alarm(monitor, "COST") == ("MINOR", ioc.name), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
     monitor.set_filter(LEVEL="puts")
-    until(lambda: alarm(monitor, "COST")[0] == "NO_ALARM", 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
+    until(lambda: alarm(monitor, "COST") == ("NO_ALARM", ""), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")

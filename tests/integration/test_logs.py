@@ -237,9 +237,11 @@ def test_log_server_killed_and_restarted(ioc, monitor, files, server):
 
     until(down, 20, lambda: monitor.text("LOG_MSG"))
     assert "server down" in monitor.text("LOG_MSG")
+    assert monitor.get("LOG_STATE.SEVR") == 1 and monitor.text("LOG_MSG").startswith(monitor.get("LOG_STATE.AMSG")[:34] or "?")
     ioc.put("LO", 4711)
     server.start()
     monitor.wait("LOG_STATE", lambda s: s == 1, 40)
+    assert (monitor.get("LOG_STATE.SEVR"), monitor.get("LOG_STATE.AMSG")) == (0, "")
     ioc.put("LO", 4712)
     until(lambda: objects(files / "puts.json")[-1]["value"] == 4712, 5, "the file")
     until(lambda: [json.loads(l)["new"] for l in server.lines() if "WF" not in l and "LSO" not in l][-1:] == [4712], 10,

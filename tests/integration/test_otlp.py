@@ -150,10 +150,12 @@ def test_receiver_killed_and_restarted(ioc, monitor, rotel):
     ioc.put("AO", 11)
     monitor.wait("OTLP_STATE", lambda s: s == 2, 20)
     assert "start the collector" in monitor.text("OTLP_MSG")
+    assert monitor.get("OTLP_STATE.SEVR") == 1 and monitor.text("OTLP_MSG").startswith(monitor.get("OTLP_STATE.AMSG")[:34] or "?")
     for value in range(12, 40):
         ioc.put("AO", value)
     rotel.start()
     monitor.wait("OTLP_STATE", lambda s: s == 1, 60)
+    assert (monitor.get("OTLP_STATE.SEVR"), monitor.get("OTLP_STATE.AMSG")) == (0, "")
     find(rotel, ioc.prefix + "AO", **{"epics.value": "39"})
     got = [int(r["epics.value"]) for r in rotel.logs() if r.get("epics.pv") == ioc.prefix + "AO"]
     assert got == list(range(11, 40)), "each put while the receiver was down, once and in order"

@@ -100,6 +100,7 @@ def test_queue_over_half_and_who_fills_it(new_ioc, monitor):
                 lambda: f"the table, which follows after the counts: {rows(monitor, ioc)}")
     assert row["USEDS"] >= 1100
     assert severity(monitor, "QUEUE_HALF_CNT") == MINOR and monitor.get("QUEUE_FILL_MAX") >= 55
+    assert monitor.get("QUEUE_HALF_CNT.AMSG").startswith(f"IOC {ioc.name}: queue cbLow"[:34])
     until(lambda: f"entries: scan list with {ioc.prefix}LISTENER 1100, {ioc.prefix}ONE 1" in monitor.text("QUEUE_MSG"), 10,
           lambda: monitor.text("QUEUE_MSG"))
     monitor.wait("QUEUE_HALF_CNT", lambda n: n == 0, 40)

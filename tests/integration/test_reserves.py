@@ -233,7 +233,7 @@ def test_full_disk(small_disk, new_ioc, new_monitor):
     assert monitor.get("LOG_LOST_CNT") == sum(row.get("lost", 0) for row in rows()) > 0
     assert monitor.get("HOST_STATUS") == 2  # until somebody has seen it
     monitor.put("LOST_RESET", 1)
-    until(lambda: monitor.get("HOST_STATUS") == 0, 5, lambda: monitor.text("HOST_STATUS_MSG"))
+    until(lambda: monitor.get("HOST_STATUS") == monitor.get("LOG_LOST_CNT.SEVR") == 0, 5, lambda: monitor.text("HOST_STATUS_MSG"))
 
 
 def test_many_network_namespaces(new_ioc, new_monitor):

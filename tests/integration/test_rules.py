@@ -137,6 +137,7 @@ def test_out_of_range(monitor, ioc):
     line = monitor.text("PUT_BAD_LAST")
     assert f"{ioc.prefix}SET" in line and "-> 150 by root@" in line, line
     assert monitor.text("PUT_BAD_REASON") == 'rule "setpoint": 150 is not 100 or less'
+    assert monitor.get("PUT_BAD_LAST.AMSG") == 'rule "setpoint": 150 is not 100 or ...'  # 39 characters
     assert monitor.get("PUT_BAD_CNT") == before + 1
     # it is also in the list of recent puts
     until(lambda: monitor.list("PUT_BAD_FLAGS")[0] == 1, 5, "the flag, after the values")

@@ -138,7 +138,8 @@ def test_a_client_that_asks_for_a_pause(ioc, monitor):
     paused.send(rawca.message(EVENTS_ON))
     assert paused.take(1 + 100 - merged)[-1] == 100
     answers(monitor, "nothing stops", name, "paused@test")
-    until(lambda: monitor.get("SUBSCRIPTION_STALLED_CNT") == 0 and monitor.get("HOST_STATUS") == 0, 30, lambda: monitor.text("HOST_STATUS_MSG"))
+    until(lambda: monitor.get("SUBSCRIPTION_STALLED_CNT") == monitor.get("SUBSCRIPTION_STALLED_CNT.SEVR") == monitor.get("HOST_STATUS") == 0, 30,
+          lambda: monitor.text("HOST_STATUS_MSG"))
     paused.send(rawca.message(rawca.ECHO))
     assert not [m for m in paused.until(rawca.ECHO) if m.command == EVENT_ADD]  # not one more, and not one less
     paused.close()

@@ -83,6 +83,7 @@ def test_name_server_that_refuses(new_ioc, monitor):
                  rf"name server 127.0.0.1:{port} refuses: nobody listens there")
         assert monitor.get("UNCONNECTED_FAULT_CNT") >= 1 and ca.get(f"{monitor.prefix}UNCONNECTED_FAULT_CNT.SEVR") == 1
         assert monitor.text("UNCONNECTED_MSG").startswith("UNC:2:GONE of IOC")
+        assert monitor.get("UNCONNECTED_FAULT_CNT.AMSG").startswith("UNC:2:GONE of IOC")
         monitor.put("IOC_GONE_ACK", 1)  # those of other tests are worse
         until(lambda: monitor.get("HOST_STATUS") == 1 and monitor.text("HOST_STATUS_MSG") == monitor.text("UNCONNECTED_MSG"),
               10, lambda: monitor.text("HOST_STATUS_MSG"))

@@ -191,7 +191,7 @@ def test_deadlock(hanging, kind, mutex):
     until(lambda: any(line.split(": ", 1)[1] in e for e in monitor.lines("IOC_EVENTS").splitlines()), 30, lambda: monitor.lines("IOC_EVENTS"))
     assert monitor.get("DEADLOCK_CNT") == 1
     ioc.kill()
-    until(lambda: monitor.get("DEADLOCK_CNT") == 0 and not text(monitor, "thread "), 30, lambda: monitor.lines("WAITS_TEXT"))
+    until(lambda: monitor.get("DEADLOCK_CNT") == monitor.get("DEADLOCK_CNT.SEVR") == 0 and not text(monitor, "thread "), 30, lambda: monitor.lines("WAITS_TEXT"))
     until(lambda: not ca.get(monitor.prefix + "HANG_CNT.AMSG"), 30, "the message is over")
 
 

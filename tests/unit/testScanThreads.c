@@ -143,7 +143,7 @@ static void testDelays(void)
     ebpfMonDelaysAddToHighest(&row, &highest);
     row.hold = 1;
     ebpfMonDelaysAddToHighest(&row, &highest);
-    testOk1(highest.holdMax == 3 && highest.casMax == 9);
+    testOk1(highest.holdMax.value == 3 && highest.casMax == 9);
 }
 
 MAIN(testScanThreads)
