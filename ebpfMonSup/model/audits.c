@@ -72,7 +72,7 @@ const char *ebpfMonAuditName(ebpfMonAudit kind)
     switch (kind) {
     case ebpfMonAuditPutNotInside: return "the IOC answered a put that was not seen in it";
     case ebpfMonAuditPutNumber:    return "a put of this IOC was not seen";
-    case ebpfMonAuditProcessings:  return "a trap counts other processings";
+    case ebpfMonAuditProcessings:  return "two counts of processings differ";
     case ebpfMonAuditKinds:        break;
     }
     return "";

@@ -107,9 +107,9 @@ static void noteBudget(const ebpfMonTarget *t, const ebpfMonFilter *filter, char
     if (b->ceiling < t->wantedLevel)
         snprintf(what, sizeof(what), "watched at level %s", ebpfMonLevelName(b->ceiling));
     else if (isTimedLess(t) && b->timed < findAsked(t, filter))
-        snprintf(what, sizeof(what), "chains of its scan lists are timed in %.2g %% of the time", b->timed);
+        snprintf(what, sizeof(what), "latencies of its scans are measured in %.2g %% of the time", b->timed);
     if (b->noTrap && t->follower.trapped)
-        snprintf(counts, sizeof(counts), "the counts of %u records are lower bounds", t->follower.trapped);
+        snprintf(counts, sizeof(counts), "the counts of %u records may be too low", t->follower.trapped);
     if (what[0] || counts[0])
         snprintf(note, EBPFMON_NOTE_SIZE, "over its budget of %g %%: %s%s%s", filter->budget, what,
                  what[0] && counts[0] ? "; " : "", counts);
@@ -120,8 +120,8 @@ static int noteRemark(const ebpfMonTarget *t, const ebpfMonFilter *filter, char 
 {
     if (isTimedLess(t))
         snprintf(note, EBPFMON_NOTE_SIZE,
-                 "its chains are timed in %.2g %% of the time, also after slow passes: to time all would cost more "
-                 "than its budget of %g %%", ebpfMonLevelChoiceFindPercent(t, filter), filter->budget);
+                 "latencies are measured in %.2g %% of the time, also after slow scans: always would cost more than "
+                 "its budget of %g %%", ebpfMonLevelChoiceFindPercent(t, filter), filter->budget);
     else if (t->image.core->isRecognised)
         nameMissing(t, note);
     else if (t->image.core->isCheckCopied)

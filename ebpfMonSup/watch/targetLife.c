@@ -447,7 +447,7 @@ static void markSinceStep(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     uint32_t marked = t->follower.counted ? ebpfMonRecordTablesMarkSince(life->tables, t, since) : 0;
 
     if (marked)
-        errlogPrintf("ebpfMon: the clock of the host was set back a little: %u counts of %s are lower bounds\n", marked,
+        errlogPrintf("ebpfMon: the clock of the host was set back a little: %u counts of %s may be too low\n", marked,
                      t->name);
     t->follower.clockSetSince = 0;
 }
@@ -463,7 +463,7 @@ void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *
         t->follower.clockAhead = t->follower.clockWentBack = 1;
     if (!t->follower.clockWentBack)
         return;
-    errlogPrintf("ebpfMon: the clock of %s, or of its host, was set back, or runs ahead: its counts are lower bounds\n",
+    errlogPrintf("ebpfMon: the clock of %s, or of its host, was set back, or runs ahead: its counts may be too low\n",
                  t->name);
     ebpfMonRecordTablesMarkMissed(life->tables, t);
     t->follower.clockWentBack = 0;

@@ -91,7 +91,7 @@ def test_all_on_demand(new_ioc, new_monitor):
     t.monitor.set_filter(RECORD="*")
     wait_timed(False)
     t.monitor.put("FILTER_TIMED", 101)
-    until(lambda: "timed" in t.monitor.filter_status(), 20, t.monitor.filter_status)
+    until(lambda: "measured" in t.monitor.filter_status(), 20, t.monitor.filter_status)
     t.monitor.set_filter(TIMED=10)
 
 

@@ -176,11 +176,11 @@ static void testFilter(void)
     refused(filter, "budget");
     filter.budget = 0;
     filter.timed = 100.5;
-    refused(filter, "timed");
+    refused(filter, "measured");
     filter.timed = NAN;
-    refused(filter, "timed");
+    refused(filter, "measured");
     filter.timed = -1;
-    refused(filter, "timed");
+    refused(filter, "measured");
 
     filter = ebpfMonFilterDefault;
     testOk1(ebpfMonFilterWantsPut(&filter, "A:B", "VAL", "", ""));
