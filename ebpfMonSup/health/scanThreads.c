@@ -298,7 +298,7 @@ static int standsStill(const scanThread *s)
 static void describeLate(const scanThread *s, char *buf, size_t size)
 {
     if (standsStill(s))
-        snprintf(buf, size, "scan \"%s\" has not begun since %.1f s", s->row.name, s->row.period);
+        snprintf(buf, size, "scan \"%s\" not begun for %.1f s", s->row.name, s->row.period);
     else
         snprintf(buf, size, "scan \"%s\" takes %.3g s%s%s", s->row.name, s->row.period,
                  s->row.topRoot[0] ? ", slowest record " : "", s->row.topRoot);

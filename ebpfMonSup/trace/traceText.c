@@ -177,7 +177,8 @@ static void writeState(traceWriter *x, const struct ebpfMonChainRec *rec)
         return;
     }
     ebpfMonTraceDescribeValue(x->t, rec, value, sizeof(value));
-    appendText(x, " = %s", value);
+    if (value[0])
+        appendText(x, " = %s", value);
     if (rec->sevr && rec->sevr < ALARM_NSEV && rec->stat < ALARM_NSTATUS)
         appendText(x, "  %s %s", epicsAlarmSeverityStrings[rec->sevr], epicsAlarmConditionStrings[rec->stat]);
 }
