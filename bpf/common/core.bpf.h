@@ -115,6 +115,7 @@ typedef struct { int counter; } atomic_t;
 
 struct signal_struct {
     atomic_t live; /* threads of the process that have not begun to end */
+    struct mm_struct *oom_mm; /* not NULL: the kernel was out of memory, and chose this process to end */
 } CORE;
 
 struct fdtable {

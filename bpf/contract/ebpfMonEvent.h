@@ -96,9 +96,12 @@ struct ebpfMonExecEvent {
     struct ebpfMonProgram program;
 };
 
+#define EBPFMON_EXIT_OOM 0x10000 /* mark_oom_victim(), mm/oom_kill.c */
+
 struct ebpfMonExitEvent {
     struct ebpfMonHead head;
-    __u32 code; /* as for wait(2): the signal that ended it, 0x80 with a core dump; or its exit status << 8 */
+    __u32 code; /* as for wait(2): the signal that ended it, 0x80 with a core dump; or its exit status << 8.
+                 * With EBPFMON_EXIT_OOM: the kernel was out of memory, and chose this process to end */
     __u32 pad;
 };
 

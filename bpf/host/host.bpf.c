@@ -41,11 +41,14 @@ int ebpfmon_exec(__u64 *ctx)
 static __always_inline void sendExit(struct task_struct *task, __u32 iocId)
 {
     struct ebpfMonExitEvent *e = reserveEvent(0, sizeof(*e));
+    struct signal_struct *signal = BPF_CORE_READ(task, signal);
 
     if (!e)
         return;
     fillHostHead(&e->head, EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), iocId);
     e->code = BPF_CORE_READ(task, exit_code);
+    if (bpf_core_field_exists(signal->oom_mm) && BPF_CORE_READ(signal, oom_mm))
+        e->code |= EBPFMON_EXIT_OOM;
     e->pad = 0;
     commitEvent(e);
 }

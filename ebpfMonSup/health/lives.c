@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "common/text.h"
+#include "ebpfMonEvent.h"
 #include "ebpfMonTable.h"
 #include "health/lives.h"
 #include "module/modules.h"
@@ -89,13 +90,15 @@ static void forgetLife(ebpfMonLives *lives, unsigned i)
     lives->known[i] = lives->known[--lives->n];
 }
 
-/* " (signal 11, core dumped)", as wait(2) tells it; empty: not known. */
+/* " (signal 11, core dumped)", as wait(2) tells it; " (out of memory)"; empty: not known. */
 static void describeEnd(const ebpfMonLife *l, char *text, size_t size)
 {
     int code = (int)l->exitCode;
 
     text[0] = 0;
-    if (l->hasExit && WIFSIGNALED(code))
+    if (l->hasExit && code & EBPFMON_EXIT_OOM && WIFSIGNALED(code))
+        snprintf(text, size, " (out of memory)");
+    else if (l->hasExit && WIFSIGNALED(code))
         snprintf(text, size, " (signal %d%s)", WTERMSIG(code), WCOREDUMP(code) ? ", core dumped" : "");
     else if (l->hasExit)
         snprintf(text, size, " (exit status %d)", WEXITSTATUS(code));

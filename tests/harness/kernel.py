@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the kernel tells about processes and BPF objects. None of it comes from ebpfMon."""
+import contextlib
 import json
 import os
 import re
@@ -150,3 +151,27 @@ def leaks():
     the start of the host, thread that tried)], the oldest first. Thread ids come again after some minutes."""
     text = subprocess.run(["dmesg"], stdout=subprocess.PIPE, text=True, errors="replace", check=True).stdout
     return [(float(m[1]), int(m[2])) for m in LEAK.finditer(text)]
+
+
+GROUPS = (Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes"), (Path("/sys/fs/cgroup"), "memory.max")
+
+
+@contextlib.contextmanager
+def out_of_memory(pid, limit):
+    """The process may take so many bytes more; then the kernel ends it (OOM). None: no group of this kind can be made here."""
+    for place, name in GROUPS:
+        group = place / f"ebpfMonTest{os.getpid()}"
+        if not (place / "cgroup.procs").exists():
+            continue
+        group.mkdir()
+        try:
+            if not (group / name).exists():
+                continue
+            (group / name).write_text(str(limit))
+            (group / "cgroup.procs").write_text(str(pid))
+            yield group
+            until(lambda: not (group / "cgroup.procs").read_text(), 30, "it has ended")
+            return
+        finally:
+            group.rmdir()
+    yield None

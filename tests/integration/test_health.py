@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.harness import ca, db, loopback, paths, queries
+from tests.harness import ca, db, kernel, loopback, paths, queries, rawca
 from tests.harness.process import Process
 from tests.harness.wait import until
 
@@ -208,6 +208,26 @@ def test_killed_and_restarted(new_ioc, monitor):
     until(lambda: severity(monitor, "IOC_EVENT_LAST") == severity(monitor, "IOC_GONE_CNT") == "NO_ALARM", 5, "no alarm")
     assert monitor.get("IOC_RESTART_CNT") == restarts + 1
     assert [l for l in monitor.lines("IOC_EVENTS").splitlines() if started in l]
+
+
+def test_killed_by_the_kernel(new_ioc, monitor):
+    """It wants more memory than its control group has. The neighbour is killed by a person."""
+    ioc, neighbour = (new_ioc(DB + db.record("waveform", "BIG", NELM=20000000, FTVL="DOUBLE")).start() for _ in range(2))
+    for each in ioc, neighbour:
+        monitor.wait_ioc(each)
+    with kernel.out_of_memory(ioc.pid, 16 << 20) as group:
+        if not group:
+            pytest.skip("no control group of memory can be made here")
+        client = rawca.RawCa(ioc.port)
+        client.send(rawca.message(15, b"", rawca.DOUBLE, 20000000, client.sid(ioc.prefix + "BIG"), 1))  # READ_NOTIFY: 160 MB for the answer
+        ioc.process.wait(30)
+    ended = wait_event(monitor, ioc, "ended")
+    assert " ended (out of memory); " in ended, ended
+    notes = until(lambda: [n for n in monitor.list("IOC_NOTES") if "gone" in n], 5, "a row")
+    assert "(out of memory)" in notes[0], notes
+    neighbour.kill()
+    assert " ended (signal 9); " in wait_event(monitor, neighbour, "ended")
+    monitor.put("IOC_GONE_ACK", 1)
 
 
 def test_hang_is_named(new_ioc, monitor):
