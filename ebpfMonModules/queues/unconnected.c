@@ -12,6 +12,7 @@
 
 #include "common/array.h"
 #include "common/clock.h"
+#include "common/hash.h"
 #include "common/text.h"
 #include "common/worker.h"
 #include "host/foreign.h"
@@ -23,6 +24,7 @@
 #include "host/serverSockets.h"
 #include "host/tcpSockets.h"
 #include "ioc/catalogue.h"
+#include "model/put.h"
 #include "queues/iocLinks.h"
 #include "queues/refusals.h"
 #include "queues/unconnected.h"
@@ -43,6 +45,7 @@
 typedef struct {
     pid_t pid;
     char  name[EBPFMON_IOCNAME_SIZE];
+    char  noField[16];      /* the field of the name that its record has not; "": it has it */
 } ebpfMonReasonOwner;
 
 typedef struct {
@@ -66,6 +69,7 @@ typedef struct {
 } ebpfMonReasonSockets;
 
 #define CA_PORT       5064
+#define CA_MINOR_MIN  4          /* CA_MINIMUM_SUPPORTED_VERSION (caProto.h) */
 #define PVA_PORT      5075
 #define SYN_SENT      2          /* include/net/tcp_states.h */
 #define ENVIRON_BYTES 1000000
@@ -277,7 +281,8 @@ static int describeSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReason
     const ebpfMonReasonSocket *first = NULL;
     char one[100], two[100];
 
-    if (!way->saddr || !isOwnAddress(q->client, way->saddr))
+    /* a server of pvAccess passes such a search on to the others (CMD_ORIGIN_TAG) */
+    if (q->search.protocol == ebpfMonSearchPva || !way->saddr || !isOwnAddress(q->client, way->saddr))
         return 0;
     for (unsigned i = 0; i < s->count; i++) {
         const ebpfMonReasonSocket *socket = &s->socket[i];
@@ -373,19 +378,59 @@ static int describeAnswer(const ebpfMonReasonQuestion *q, char *text, size_t siz
     return 1;
 }
 
+/* Nonzero: the search went to a UDP port, or to an own address of this host, where the process does not listen. */
+static int isElsewhere(const ebpfMonReasonSockets *s, const struct ebpfMonPeer *way, pid_t owner)
+{
+    int isOwn = way->saddr && isOwnAddress(owner, way->saddr);
+
+    for (unsigned i = 0; i < s->count; i++) {
+        const ebpfMonReasonSocket *socket = &s->socket[i];
+
+        if (socket->port == way->sport && socket->netns == way->netns && (socket->pid == owner || !socket->pid) &&
+            (!isOwn || !socket->addr || socket->addr == way->saddr))
+            return 0;
+    }
+    return way->saddr && s->count && s->count < EBPFMON_REASON_SOCKETS;
+}
+
+/* Where the client searches, if that is not where the IOC listens. */
+static void addDestination(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, char *text, size_t size)
+{
+    const struct ebpfMonPeer *way = &q->search.way;
+    int isPva = q->search.protocol == ebpfMonSearchPva;
+    char end[EBPFMON_PEERTEXT_SIZE + 8], list[200] = "";
+
+    if (isElsewhere(s, way, q->owner[0].pid)) {
+        ebpfMonPeerTextEnd(way->saddr, way->saddr6, way->sport, end, sizeof(end));
+        ebpfMonTextAdd(text, size, "; the last search went to UDP %s, where it does not listen", end);
+    }
+    if (!q->search.first)
+        readVariable(q->client, isPva ? "EPICS_PVA_ADDR_LIST" : "EPICS_CA_ADDR_LIST", list, sizeof(list));
+    if (list[0])
+        ebpfMonTextAdd(text, size, "; the client was started with EPICS_%s_ADDR_LIST=%.80s%s", isPva ? "PVA" : "CA", list,
+                       strlen(list) > 80 ? " …" : "");
+}
+
 /* Watched IOCs that have the record. Nonzero: that is a fault. */
-static int describeOwners(const ebpfMonReasonQuestion *q, char *text, size_t size)
+static int describeOwners(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, char *text, size_t size)
 {
     const ebpfMonReasonOwner *o = q->owner;
+    int isOwn = o[0].pid == q->client;
 
     if (q->owners > 1)
         snprintf(text, size, "IOC %s (pid %d) and IOC %s (pid %d) both have it", o[0].name, (int)o[0].pid, o[1].name,
                  (int)o[1].pid);
+    else if (o[0].noField[0])
+        snprintf(text, size, "IOC %s (pid %d) has the record, and it has no field %s", o[0].name, (int)o[0].pid,
+                 o[0].noField);
     else if (ebpfMonProcStandsStill(o[0].pid, o[0].pid))
         snprintf(text, size, "IOC %s (pid %d) has it, and stands still: a signal or a debugger has stopped it",
                  o[0].name, (int)o[0].pid);
     else
-        snprintf(text, size, "IOC %s (pid %d) has it, and no answer of it was seen", o[0].name, (int)o[0].pid);
+        snprintf(text, size, isOwn ? "IOC %s (pid %d) has it itself, and its own client does not reach its own server" :
+                 "IOC %s (pid %d) has it, and no answer of it was seen", o[0].name, (int)o[0].pid);
+    if (q->owners == 1 && !o[0].noField[0] && q->client)
+        addDestination(s, q, text, size);
     return 1;
 }
 
@@ -397,7 +442,12 @@ static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
     int isFault;
 
     if (q->owners == 1 && ebpfMonProcStandsStill(q->owner[0].pid, q->owner[0].pid))
-        return describeOwners(q, text, size);
+        return describeOwners(s, q, text, size);
+    if (q->search.minor && q->search.minor < CA_MINOR_MIN) {
+        snprintf(text, size, "the client speaks Channel Access 4.%u, and servers of EPICS Base answer to 4.%u and later",
+                 q->search.minor, CA_MINOR_MIN);
+        return 1;
+    }
     if (q->client && describeSharedPort(s, q, text, size))
         return 1;
     if (q->client && q->search.servers)
@@ -406,7 +456,7 @@ static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
     if (isFault)
         snprintf(text, size, "%s", nameServer);
     else if (q->owners)
-        isFault = describeOwners(q, text, size);
+        isFault = describeOwners(s, q, text, size);
     else if (q->search.isNever)
         snprintf(text, size, "no answer was seen");
     else
@@ -422,6 +472,10 @@ static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
 #define IOCS_MAX    256
 #define NAMES_MAX   100   /* never found, that are looked at */
 #define PORTS_MAX   (2 * (NAMES_MAX + EBPFMON_UNCONNECTED_ROWS))
+#define TOLD_NS      (3600 * EBPFMON_SECOND_NS)
+#define TOLD_KEPT    64
+#define TOLD_MAX     5    /* events of a look */
+#define TOLD_SECONDS 10.0 /* a fault that is shorter is none: an IOC that restarts */
 
 /* A row before its reason is known. */
 typedef struct {
@@ -446,6 +500,7 @@ struct ebpfMonUnconnected {
     ebpfMonReasonSockets sockets;
     uint64_t cpu, costSince; /* ns of CPU time since then */
     double   period;
+    struct { uint64_t key, at; } told[TOLD_KEPT]; /* monotonic ns; 0: none */
     ebpfMonUnconnectedValues values;
     ebpfMonUnconnectedValues shown; /* under the lock of the published values */
 };
@@ -612,20 +667,32 @@ static void readSockets(ebpfMonUnconnected *u, unsigned names)
         readReasonSockets(&u->sockets, pid, pids, port, ports);
 }
 
-/* The record of a channel: its name without field and modifiers. */
+/* Sets noField. "field": what follows the record's name: ".VAL$", ".{…}", or nothing. */
+static void checkField(const ebpfMonCatalogue *cat, long record, const char *field, ebpfMonReasonOwner *o)
+{
+    size_t n = field[0] ? strspn(field + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0;
+
+    snprintf(o->noField, sizeof(o->noField), "%.*s", (int)n, field[0] ? field + 1 : "");
+    if (strcmp(o->noField, "RTYP") == 0 || ebpfMonCatalogueFieldNamed(cat, cat->rec[record].rtype, o->noField))
+        o->noField[0] = 0;
+}
+
+/* The IOCs that have the record of this name. */
 static void findOwners(const ebpfMonUnconnected *u, ebpfMonReasonQuestion *q)
 {
     uint32_t netns = ebpfMonProcNetns(q->client);
+    size_t n = ebpfMonPutGetRecordLength(q->search.name);
     char record[EBPFMON_SEARCH_NAME_SIZE];
+    long found;
 
-    snprintf(record, sizeof(record), "%s", q->search.name);
-    record[strcspn(record, ".{")] = 0;
+    snprintf(record, sizeof(record), "%.*s", (int)n, q->search.name);
     for (unsigned i = 0; i < u->iocs && q->owners < EBPFMON_REASON_OWNERS; i++) {
         const ebpfMonCaLinkIoc *ioc = &u->ioc[i];
         ebpfMonReasonOwner *o = &q->owner[q->owners];
 
-        if (ebpfMonCatalogueFind(ioc->cat, record) < 0 || ebpfMonProcNetns(ioc->pid) != netns)
+        if ((found = ebpfMonCatalogueFind(ioc->cat, record)) < 0 || ebpfMonProcNetns(ioc->pid) != netns)
             continue;
+        checkField(ioc->cat, found, q->search.name + n, o);
         o->pid = ioc->pid;
         snprintf(o->name, sizeof(o->name), "%s", ioc->name);
         q->owners++;
@@ -711,6 +778,38 @@ static void fillRow(ebpfMonUnconnected *u, askedName *a, uint64_t now, ebpfMonUn
         ebpfMonSearchSetAsker(u->core.search, a->q.search.protocol, row->pv, who);
 }
 
+static uint64_t hashRow(const ebpfMonUnconnectedRow *row)
+{
+    uint64_t hash = ebpfMonHashFnv64(EBPFMON_FNV64_BEGIN, row->pv, strlen(row->pv) + 1);
+
+    return ebpfMonHashFnv64(hash, row->client, strlen(row->client));
+}
+
+/* An event for each new fault; one that comes again within an hour is none. */
+static void tellFaults(ebpfMonUnconnected *u, uint64_t now)
+{
+    unsigned told = 0;
+
+    for (unsigned i = 0; i < u->values.rows && u->values.row[i].isFault && told < TOLD_MAX; i++) {
+        const ebpfMonUnconnectedRow *row = &u->values.row[i];
+        uint64_t key = hashRow(row);
+        char text[EBPFMON_MODULE_EVENT];
+        unsigned k = 0, oldest = 0;
+
+        for (; k < TOLD_KEPT && (u->told[k].key != key || now - u->told[k].at > TOLD_NS); k++)
+            oldest = u->told[k].at < u->told[oldest].at ? k : oldest;
+        if (k == TOLD_KEPT && row->seconds >= TOLD_SECONDS) {
+            snprintf(text, sizeof(text), "%.100s of %.100s is not connected: %s", row->pv, row->client, row->reason);
+            ebpfMonModuleAddEvent(text);
+            told++;
+        }
+        if (k < TOLD_KEPT || row->seconds >= TOLD_SECONDS) {
+            u->told[k < TOLD_KEPT ? k : oldest].key = key;
+            u->told[k < TOLD_KEPT ? k : oldest].at = now;
+        }
+    }
+}
+
 static int compareRows(const void *left, const void *right)
 {
     const ebpfMonUnconnectedRow *l = left, *r = right;
@@ -767,6 +866,7 @@ static void makeValues(ebpfMonUnconnected *u)
         ebpfMonWorkerGiveSignHere();
     }
     qsort(v->row, v->rows, sizeof(v->row[0]), compareRows);
+    tellFaults(u, now);
     describeState(v);
 }
 

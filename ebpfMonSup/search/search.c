@@ -187,7 +187,8 @@ typedef struct {
     char     text[EBPFMON_SEARCH_NAME_SIZE];
     uint64_t searches, before; /* so far, and at the last call of Publish */
     uint64_t first;           /* time of the first one */
-    struct ebpfMonPeer way;   /* of the last one */
+    struct ebpfMonPeer way;   /* of the last one … */
+    uint32_t minor;           /* … and the minor version of its client, as in ebpfMonSearchState */
     char     asker[100];      /* ebpfMonSearchSetAsker */
     uint64_t clients;         /* each client sets the bit of its hash: their number is estimated from the bits */
     ebpfMonSearchAsker channel[EBPFMON_SEARCH_ASKERS];
@@ -632,15 +633,16 @@ void ebpfMonSearchPublish(ebpfMonSearch *s, uint64_t time, double seconds)
 /* --- what is known of a name --- */
 
 /* Under the lock, as the next two. */
-static void noteWay(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, const char *text, const struct ebpfMonPeer *peer)
+static void noteWay(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, const ebpfMonWireEvent *ev)
 {
-    ebpfMonSearchName *name = ebpfMonKeyTableFind(&s->nameTable, makeNameKey(protocol, text));
+    ebpfMonSearchName *name = ebpfMonKeyTableFind(&s->nameTable, makeNameKey(protocol, ev->name));
 
     if (!name)
         return;
-    if (name->way.addr != peer->addr || name->way.port != peer->port || name->way.netns != peer->netns)
+    if (name->way.addr != ev->peer.addr || name->way.port != ev->peer.port || name->way.netns != ev->peer.netns)
         name->asker[0] = 0;
-    name->way = *peer;
+    name->way = ev->peer;
+    name->minor = ev->count;
 }
 
 static void noteAnswer(ebpfMonSearch *s, ebpfMonSearchProtocol protocol, uint64_t time, ebpfMonSearchHost client,
@@ -675,6 +677,7 @@ static void fillState(ebpfMonSearch *s, const ebpfMonSearchName *name, uint64_t 
         state->protocol = name->protocol;
         state->first = name->first;
         state->way = name->way;
+        state->minor = name->minor;
         state->isNever = name->head.raised != 0;
     }
     /* An answer long before that of another server is of one that has got another port, or is gone. */
@@ -733,7 +736,7 @@ int ebpfMonSearchAddPacket(ebpfMonSearch *search, const ebpfMonWireEvent *ev)
     case ebpfMonWireSearch:
         ebpfMonSearchAddQuestion(search, ev->time, protocol, client, ev->cid, ev->name);
         epicsMutexMustLock(search->lock);
-        noteWay(search, protocol, ev->name, &ev->peer);
+        noteWay(search, protocol, ev);
         epicsMutexUnlock(search->lock);
         return 1;
     case ebpfMonWireFound:

@@ -350,6 +350,7 @@ static void emitSearch(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHe
     e->kind = ebpfMonWireSearch;
     e->name = name;
     e->cid = h->extra;
+    e->count = h->count;
     ebpfMonWireEmit(wire, e);
 }
 

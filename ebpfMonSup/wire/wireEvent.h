@@ -83,7 +83,7 @@ typedef struct ebpfMonWireEvent {
     int      dbrType;       /* CA: the type as it was sent; it may be a compound type */
     int      baseType;
     uint32_t elementSize;   /* bytes of an element; 40 for DBR_STRING */
-    uint32_t count;         /* elements that were sent */
+    uint32_t count;         /* elements that were sent. Search of CA by UDP: the client's minor version */
     const uint8_t *data;    /* valid during the call */
     size_t   have;          /* bytes of data. Fewer than count * elementSize if the message was too long to keep, was
                              * not seen whole, announced more than it had, or is a single string, which is sent with

@@ -234,3 +234,29 @@ def test_links_of_pvaccess(new_ioc, monitor, kind):
         wait_gone(monitor, server.prefix + "LATE")
         ioc.discard()
     wait_gone(monitor, "UNC:7:GONE")
+
+
+@pytest.mark.parametrize("kind", ["softIocPVA", "pvxs"])
+def test_refused_channel_of_pvaccess(new_ioc, monitor, kind):
+    """As by Channel Access, and the server tells the reason. The event comes once."""
+    server = new_ioc(db.READY + db.record("ao", "GOOD"), prefix=f"UNC:8{kind}:", kind=kind).start()
+    monitor.wait_ioc(server)
+    bad = server.prefix + "GOOD.VAL{nofilter:{}}"
+    client = Process([paths.BASE_BIN / "pvget", "-w", "1000", bad], loopback.client(server.port))
+    row = wait_row(monitor, bad, rf"\S+ \({client.pid}\)", rf"IOC {server.name}, 127.0.0.1:\d+ refuses the channel: .+")
+    told = f"{bad} of {os.path.basename(str(client.argv[0]))} ({client.pid}) is not connected: {row.partition('refuses')[0].split(f'({client.pid})')[1].split(maxsplit=1)[1]}refuses the channel"
+    until(lambda: monitor.lines("IOC_EVENTS").count(told) == 1, 30, lambda: told + "\n" + monitor.lines("IOC_EVENTS"))
+    client.kill()
+    wait_gone(monitor, bad)
+
+
+def test_udp_port_that_servers_of_pvaccess_share(new_ioc, monitor):
+    """They pass on what comes by unicast, so that is no reason."""
+    first, second = (new_ioc(db.READY, prefix=f"UNC:10{n}:", kind="pvxs") for n in "ab")
+    shared = f"127.0.0.1:{first.port + 2000}"
+    second.wrap = ["env", f"EPICS_PVAS_BROADCAST_PORT={first.port + 2000}"]
+    for server in first, second:
+        monitor.wait_ioc(server.start())
+    client = Process([paths.BASE_BIN / "pvget", "-w", "1000", "UNC:10:GONE"], loopback.environment(EPICS_PVA_ADDR_LIST=shared))
+    wait_row(monitor, "UNC:10:GONE", rf"\S+ \({client.pid}\)", "no answer was seen")
+    client.kill()
