@@ -81,6 +81,9 @@ void ebpfMonUpdateCountsAdd(ebpfMonUpdateCounts *counts, const ebpfMonWireEvent 
         e->count.updates++;
         e->count.bytes += ev->end - ev->seq;
         e->count.isAtLeast |= ev->stretch != e->stretch;
+        e->count.baseType = ev->have < ev->elementSize ? -1 : ev->baseType;
+        memcpy(e->count.last, ev->data, ev->have < sizeof(e->count.last) ? ev->have : sizeof(e->count.last));
+        e->count.lastAt = ev->time;
     }
     epicsMutexUnlock(counts->lock);
 }

@@ -16,6 +16,9 @@ typedef struct ebpfMonUpdateCounts ebpfMonUpdateCounts;
 typedef struct {
     uint64_t updates, bytes; /* of all subscriptions of the channel; bytes: whole messages with their headers */
     int      isAtLeast;      /* both are lower bounds: packets were lost, so messages may be missing */
+    int      baseType;       /* of the last one, as in ebpfMonWireEvent … */
+    uint8_t  last[8];        /* … its first element as it was sent; of a STRING its first bytes … */
+    uint64_t lastAt;         /* … and its time, ns since 1970 */
 } ebpfMonUpdateCount;
 
 ebpfMonUpdateCounts *ebpfMonUpdateCountsNew(void); /* NULL without memory */

@@ -80,7 +80,8 @@ void ebpfMonFlowLookCopy(ebpfMonFlowLook *look, const ebpfMonClientIoc *from)
         channel->at = c->use[i].at;
         channel->record = c->use[i].record;
         channel->subscriptions = c->use[i].subscriptions;
-        channel->updates = from->counts ? from->counts[i].updates : 0;
+        if (from->counts)
+            channel->sent = from->counts[i];
         channel->rate = NAN;
         ebpfMonTextCopy(channel->pv, sizeof(channel->pv), c->names + c->use[i].name);
         look->place[look->channels++] = (ebpfMonEventChannel){ c->use[i].at, c->use[i].client };
@@ -156,10 +157,10 @@ static void setRates(const ebpfMonFlowIoc *ioc, ebpfMonFlowLook *look)
     for (size_t i = 0; ioc->readAt && seconds > 0 && i < look->channels; i++) {
         ebpfMonFlowChannel *c = &look->channel[i];
         size_t k = findAddress(old, ioc->channels, c->at);
-        uint64_t before = k == SIZE_MAX ? 0 : ioc->channel[k].updates;
+        uint64_t before = k == SIZE_MAX ? 0 : ioc->channel[k].sent.updates;
 
-        if (before && c->updates >= before)
-            c->rate = (double)(c->updates - before) / seconds;
+        if (before && c->sent.updates >= before)
+            c->rate = (double)(c->sent.updates - before) / seconds;
     }
     free(old);
 }
@@ -691,9 +692,14 @@ void ebpfMonFlowText(const ebpfMonFlowClient *c, char *text, size_t size)
 
 int ebpfMonFlowIsNamed(const ebpfMonFlowClient *c, const char *text)
 {
-    char pid[16];
+    return ebpfMonFlowIsText(text, c->name, c->peer, c->command, c->pid);
+}
 
-    snprintf(pid, sizeof(pid), "%d", (int)c->pid);
-    return strstr(c->name, text) || strstr(c->peer, text) || strstr(c->command, text) ||
-           (c->pid && strcmp(pid, text) == 0);
+int ebpfMonFlowIsText(const char *text, const char *name, const char *peer, const char *command, pid_t pid)
+{
+    const char *port = strrchr(peer, ':');
+
+    if (text[0] && !text[strspn(text, "0123456789")]) /* a part of a number names somebody else */
+        return (pid && atol(text) == pid) || (port && strcmp(port + 1, text) == 0);
+    return strstr(name, text) || strstr(peer, text) || strstr(command, text);
 }

@@ -10,6 +10,7 @@
 #include "subscriptions/accessRules.h"
 #include "subscriptions/eventLists.h"
 #include "clients/clientTable.h"
+#include "clients/updateCounts.h"
 
 /* What is in the way of a client; the worst comes last. */
 typedef enum {
@@ -57,7 +58,7 @@ typedef struct {
     char     pv[EBPFMON_NAME_SIZE]; /* as the client wrote it */
     long     record;        /* index in the catalogue */
     uint32_t subscriptions;
-    uint64_t updates;       /* that were sent; 0: not known */
+    ebpfMonUpdateCount sent;/* updates 0: not known */
     double   rate;          /* updates per second between the last two looks; NaN: not known */
 } ebpfMonFlowChannel;
 
@@ -167,8 +168,9 @@ int ebpfMonFlowIsStalled(const ebpfMonFlowClient *client);
 /* "client does not read since 12 s" and so on; of ebpfMonFlowFine "ok". */
 void ebpfMonFlowText(const ebpfMonFlowClient *client, char *text, size_t size);
 
-/* Nonzero: this text names the client: a part of user@host, of its address:port or of its command, or its process
- * id. */
+/* Nonzero: this text names the client: a part of user@host, of its address:port or of its command, or its process id or
+ * port. */
 int ebpfMonFlowIsNamed(const ebpfMonFlowClient *client, const char *text);
+int ebpfMonFlowIsText(const char *text, const char *name, const char *peer, const char *command, pid_t pid);
 
 #endif

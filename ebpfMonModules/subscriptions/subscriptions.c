@@ -888,7 +888,8 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
         ebpfMonFlowSubscription sub = { .record = channel->record, .at = s->at, .mask = s->mask,
                                         .isCopied = s->isCopied, .isEnabled = s->isEnabled,
                                         .waiting = s->waiting, .merged = s->merged,
-                                        .mergedRate = ioc->ca.mergedRate[i], .rate = channel->rate, .hasQueue = 1 };
+                                        .mergedRate = ioc->ca.mergedRate[i], .rate = channel->rate, .hasQueue = 1,
+                                        .channel = channel };
 
         if (channel->record != record || s->isGone)
             continue;
@@ -927,6 +928,33 @@ unsigned ebpfMonSubscriptionsFindBehind(const ebpfMonSubscriptions *d, const ebp
             *worst = behind;
     }
     return found;
+}
+
+int ebpfMonSubscriptionsFindServed(const ebpfMonSubscriptions *d, const char *pv, const char *client, char *text,
+                                   size_t size)
+{
+    ebpfMonFlowState worst = ebpfMonFlowFine;
+    uint64_t now = ebpfMonClockMonotonic();
+    int isFound = 0;
+
+    for (size_t i = 0; i < d->pva.monitors; i++) {
+        const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
+        const ebpfMonFlowPvaClient *c = &d->pva.client[m->client];
+        ebpfMonFlowClient is = c->is;
+        char flow[80];
+
+        if (strcmp(m->name, pv) != 0 || (client[0] && !ebpfMonFlowIsNamed(&c->is, client)))
+            continue;
+        is.flow = ebpfMonFlowMonitorGetState(&d->pva, m, now, &is.since);
+        if (isFound && is.flow <= worst)
+            continue;
+        isFound = 1;
+        worst = is.flow;
+        ebpfMonFlowText(&is, flow, sizeof(flow));
+        snprintf(text, size, "%s %s serves it by pvAccess: %s: %s (%s, %s, pid %d)", c->iocId ? "IOC" : "server",
+                 c->serverName, flow, is.name, is.peer, is.command, (int)is.pid);
+    }
+    return isFound;
 }
 
 int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *d, const char *record, char *text, size_t size)

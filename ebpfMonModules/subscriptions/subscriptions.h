@@ -31,6 +31,7 @@ typedef struct {
     double   rate;          /* updates sent per second, of all subscriptions of its channel; NaN: not known */
     const ebpfMonFlowMonitor *monitor; /* of pvAccess; NULL: of CA. Until the next look */
     int      hasQueue;      /* what the IOC has for it is known; always of CA */
+    const ebpfMonFlowChannel *channel; /* of CA; else NULL */
 } ebpfMonFlowSubscription;
 
 /* A row of the table SUBSCRIPTIONS. */
@@ -124,6 +125,11 @@ unsigned ebpfMonSubscriptionsFindBehind(const ebpfMonSubscriptions *subs, const 
 /* As ebpfMonFeedbackAddText. */
 void ebpfMonSubscriptionsAddFeedback(ebpfMonSubscriptions *subs, const char *ioc, const char *pv, char *text,
                                      size_t size);
+
+/* Who serves a PV of pvAccess that is no record, as a group of QSRV, and what is in the way of its worst client, or of this
+ * one. 0: no monitor of it is seen. */
+int ebpfMonSubscriptionsFindServed(const ebpfMonSubscriptions *subs, const char *pv, const char *client, char *text,
+                                   size_t size);
 
 /* As ebpfMonWhyIocsFind. */
 int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *subs, const char *record, char *text, size_t size);

@@ -9,11 +9,14 @@
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "host/netnsSocket.h"
 #include "host/procNetns.h"
 #include "host/procRead.h"
 #include "host/procStat.h"
 #include "ioc/baseLayout.h"
 #include "model/put.h"
+#include "put/packetEvents.h"
+#include "search/search.h"
 #include "subscriptions/why.h"
 #include "subscriptions/whyRecord.h"
 #include "subscriptions/whyWrite.h"
@@ -101,9 +104,37 @@ static int isFrozen(pid_t pid)
     return 0;
 }
 
+/* Nonzero: two servers have answered for the name, and one of them is on the IOC's host, the other on another one. Of one
+ * host it may be the same server at two addresses. */
+static int findOtherHost(const why *w, char *text, size_t size)
+{
+    const ebpfMonModuleCore *core = ebpfMonSubscriptionsGetCore(w->subs);
+    char end[2][EBPFMON_PEERTEXT_SIZE + 8];
+    ebpfMonOwnAddresses own;
+    ebpfMonSearchState s;
+
+    ebpfMonOwnAddressesRead(w->at.pid, &own);
+    for (ebpfMonSearchProtocol protocol = ebpfMonSearchCa; protocol <= ebpfMonSearchPva; protocol++) {
+        int here = 0;
+
+        ebpfMonSearchGetState(core->search, protocol, w->pv, &s);
+        for (unsigned i = 0; i < s.servers; i++) {
+            here += ebpfMonOwnAddressesHave(&own, s.server[i].saddr, s.server[i].saddr6);
+            ebpfMonPeerTextEnd(s.server[i].saddr, s.server[i].saddr6, s.server[i].sport, end[i], sizeof(end[i]));
+        }
+        if (s.servers < 2 || here != 1)
+            continue;
+        snprintf(text, size, "two servers have answered for the name in the last 10 minutes, %s and %s: a client gets "
+                 "the one that answers first; here follows IOC %s", end[0], end[1], w->at.ioc);
+        return 1;
+    }
+    return 0;
+}
+
 static void judgeIoc(why *w)
 {
     const ebpfMonWhyPlace *p = &w->at;
+    char text[300];
 
     if (isFrozen(p->pid))
         setStep(w, stepIoc, whyStops, "IOC %s (pid %d) is frozen: somebody has paused its container, or its control "
@@ -116,6 +147,8 @@ static void judgeIoc(why *w)
     else if (p->others && ebpfMonProcNetns(p->pid) == ebpfMonProcNetns(p->otherPid))
         setStep(w, stepIoc, whyStops, "IOC %s (pid %d) and IOC %s (pid %d) both have it: a client gets the one that "
                 "answers first; here follows the first one", p->ioc, (int)p->pid, p->other, (int)p->otherPid);
+    else if (findOtherHost(w, text, sizeof(text)))
+        setStep(w, stepIoc, whyStops, "%s", text);
     else
         setStep(w, stepIoc, whyFine, "%s, pid %d", p->ioc, (int)p->pid);
 }
@@ -348,6 +381,33 @@ static const char *describeFiles(const why *w, char *text, size_t size)
     return text;
 }
 
+/* How many updates were posted to the subscription, and the last one that went out. What is in buffers was not seen in
+ * packets, and while updates flow the numbers are not of one moment: then it is a lower bound. */
+static const char *describePosted(const why *w, char *text, size_t size)
+{
+    const ebpfMonFlowChannel *c = w->matching == 1 ? w->sub.channel : NULL;
+    unsigned long unsent = w->worst.inBuffer + (w->worst.hasTcp ? w->worst.tcp.notSent : 0ul);
+    int isExact = c && !c->sent.isAtLeast && !unsent && w->sub.isCopied && (w->isStill || w->sub.waiting);
+    char last[60], merged[40] = "not known how many";
+    int isNumber;
+    double number;
+
+    text[0] = 0;
+    if (!c || !c->sent.updates || c->subscriptions != 1)
+        return text;
+    if (w->sub.isCopied)
+        snprintf(merged, sizeof(merged), "%llu", (unsigned long long)w->sub.merged);
+    snprintf(text, size, "; %s%llu updates were posted to it%s: %llu sent, %s merged, %u waiting", isExact ? "" : "at least ",
+             (unsigned long long)(c->sent.updates + w->sub.waiting + (w->sub.isCopied ? w->sub.merged : 0)),
+             strchr(w->sub.pv, '{') ? " by its filter" : "", (unsigned long long)c->sent.updates, merged, w->sub.waiting);
+    if (c->sent.baseType <= 0)
+        return text;
+    ebpfMonPacketTextFormatCa(c->sent.last, sizeof(c->sent.last), c->sent.baseType, 1, last, sizeof(last), &isNumber, &number);
+    ebpfMonTextAdd(text, size, "; the last one sent %s %s, %.0f s ago", w->sub.isCopied ? "is" : "begins with", last,
+                   (double)(ebpfMonClockReal() - c->sent.lastAt) / 1e9);
+    return text;
+}
+
 /* Longer than others: one line for each reason. */
 static void judgePost(why *w)
 {
@@ -379,8 +439,9 @@ static void judgePost(why *w)
     else if (!w->matching)
         setStep(w, stepPost, whyUnknown, "no CA client has subscribed%s", describeOthers(w, others, sizeof(others)));
     else
-        setStep(w, stepPost, whyFine, "%u subscription%s%s%s", w->matching, w->matching > 1 ? "s; the worst is of " :
-                " of ", w->worst.name, describeOthers(w, others, sizeof(others)));
+        setStep(w, stepPost, whyFine, "%u subscription%s%s%s%s", w->matching, w->matching > 1 ? "s; the worst is of " :
+                " of ", w->worst.name, describePosted(w, reason, sizeof(reason)),
+                describeOthers(w, others, sizeof(others)));
 }
 
 /* --- the way to the client --------------------------------------------------------------------------------------- */
@@ -582,11 +643,13 @@ static void writeAnswer(const why *w, char *text, size_t size)
 /* Nobody has it: whether an IOC had it that is gone, and who asks for it. */
 static void tellAbsence(const why *w, const char *record, char *text, size_t size)
 {
-    char reason[300], gone[200];
+    char reason[300], gone[400];
 
     ebpfMonWhyFindUnconnected(w->pv, "", reason, sizeof(reason));
     if (ebpfMonSubscriptionsFindGone(w->subs, record, gone, sizeof(gone)) == 0)
         ebpfMonTextAdd(text, size, "IOC: %s\n", gone);
+    else if (ebpfMonSubscriptionsFindServed(w->subs, w->pv, w->client, gone, sizeof(gone)))
+        ebpfMonTextAdd(text, size, "no watched IOC has a record of %.100s: %s\n", w->pv, gone);
     else
         ebpfMonTextAdd(text, size, "no IOC that is watched has the record of %.100s%s%s\n", w->pv,
                        reason[0] ? ": " : "", reason);
@@ -604,7 +667,8 @@ void ebpfMonWhyAnswer(ebpfMonSubscriptions *subs, const char *pv, const char *cl
         return;
     }
     w->subs = subs;
-    w->pv = pv;
+    w->pv = strncmp(pv, "ca://", 5) == 0 ? pv + 5 : strncmp(pv, "pva://", 6) == 0 ? pv + 6 : pv; /* as of Phoebus */
+    pv = w->pv;
     w->client = client ? client : "";
     if (ebpfMonSubscriptionsLook(subs))
         ebpfMonTextAdd(text, size, "Reading the clients takes long. This is of the last complete list:\n");

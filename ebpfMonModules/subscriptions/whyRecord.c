@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@
 #define FAR_LATE      1.5  /* a scan thread of which the mean period is so many nominal ones, … */
 #define BUSY_PERCENT  80   /* … and that is so busy, has too much to do; else it was stopped, or hung */
 #define OLD_SECONDS   10.0 /* a Passive record that has not processed for so long, and its source has */
+#define FUTURE_SECONDS 5.0 /* a time stamp that is so far ahead */
 #define DEPTH_MAX     3    /* sources of sources */
 #define SOURCES_MAX   60   /* that are looked at for one answer */
 
@@ -399,8 +401,9 @@ static int isSourceBad(const recordState *s)
     }
 }
 
-static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *text, size_t size);
-static int findOutputFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t size);
+static int findInputFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size);
+static int findLinkFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t size);
+static void addDisabler(look *l, const ebpfMonWhyPlace *p, char *text, size_t size);
 static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size);
 
 /* What keeps the record from its value: "text" is set. 0: nothing that is known. "depth": 0: it is the one that is
@@ -408,24 +411,24 @@ static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char
 static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size)
 {
     double age = findAge(p, s, l->now);
-    char why[480], thread[16], sdis[100], alarm[120];
+    char why[480], thread[16], alarm[120];
 
     if (findHang(p, NULL, why, sizeof(why)) == 0) {
         snprintf(text, size, "its lock set is held: %s", why);
     } else if (!isnan(s->disa) && s->disa == s->disv) {
-        ebpfMonWhyReadText(p, "SDIS", sdis, sizeof(sdis));
-        snprintf(text, size, "it is disabled: DISA is %.0f, as DISV%s%s", s->disa, sdis[0] ? "; SDIS is " : "", sdis);
+        snprintf(text, size, "it is disabled: DISA is %.0f, as DISV", s->disa);
+        addDisabler(l, p, text, size);
     } else if (s->pact && findActive(p, why, sizeof(why)) == 0) {
         snprintf(text, size, "PACT is 1: it is processing, and has not completed (%s)", why);
         if (findHungCallbacks(p, thread, sizeof(thread), why, sizeof(why)) == 0)
             ebpfMonTextAdd(text, size, "; %s, which completes it, hangs: %s", thread, why);
-    } else if (findLate(p, s, age, text, size) || findInputFault(l, p, depth, text, size) ||
+    } else if (findLate(p, s, age, text, size) || findInputFault(l, p, s, depth, text, size) ||
              (!depth && findLag(l, p, s, text, size))) {
         return 1;
     } else if (!s->time.secPastEpoch && s->udf && (!depth || l->isInvalid)) {
         snprintf(text, size, "it has never completed a processing, so it has no value: UDF is 1, SCAN is %s%s", s->scan,
                  s->pact ? ", PACT is 1" : "");
-    } else if (s->stat == LINK_ALARM && s->sevr >= INVALID_ALARM && findOutputFault(l, p, text, size)) {
+    } else if (s->stat == LINK_ALARM && s->sevr >= INVALID_ALARM && findLinkFault(l, p, text, size)) {
         return 1;
     } else if (isSourceBad(s) && (s->stat != UDF_ALARM || !depth || l->isInvalid)) {
         snprintf(text, size, "its value is not valid: alarm INVALID, %s",
@@ -547,6 +550,33 @@ static int judgeInput(look *l, const input *in, int depth, char *text, size_t si
     return 1;
 }
 
+/* Nonzero: this letter stands alone in the expression. */
+static int hasArgument(const char *calc, char letter)
+{
+    for (const char *at = calc; *at; at++) {
+        int isAlone = (at == calc || !isalnum((unsigned char)at[-1])) && !isalnum((unsigned char)at[1]);
+
+        if (isAlone && toupper((unsigned char)*at) == letter)
+            return 1;
+    }
+    return 0;
+}
+
+/* Nonzero: the value depends on INPx, "letter" is x: of sel that one is chosen, of calc and its kin the expressions have
+ * it. What is read and not used matters only if it cannot be read: then the record is INVALID. */
+static int isUsed(const ebpfMonWhyPlace *p, char letter)
+{
+    char text[120], other[120];
+
+    if (!letter)
+        return 1;
+    if (strcmp(ebpfMonWhyReadText(p, "SELM", text, sizeof(text)), "Specified") == 0)
+        return ebpfMonWhyReadNumber(p, "SELN") == letter - 'A';
+    ebpfMonWhyReadText(p, "CALC", text, sizeof(text));
+    ebpfMonWhyReadText(p, "OCAL", other, sizeof(other));
+    return !text[0] || strlen(text) + 1 >= sizeof(text) || hasArgument(text, letter) || hasArgument(other, letter);
+}
+
 /* Nonzero: the record takes its value from this field now. */
 static int isInput(const ebpfMonWhyPlace *p, const ebpfMonField *f)
 {
@@ -559,11 +589,16 @@ static int isInput(const ebpfMonWhyPlace *p, const ebpfMonField *f)
         return isSimulated;
     if (strcmp(f->name, "DOL") == 0)
         return strcmp(ebpfMonWhyReadText(p, "OMSL", text, sizeof(text)), "closed_loop") == 0;
-    return strncmp(f->name, "INP", 3) == 0 && !isSimulated;
+    if (strncmp(f->name, "DOL", 3) == 0) /* of seq */
+        return 1;
+    return strncmp(f->name, "INP", 3) == 0 && !isSimulated && isUsed(p, f->name[3]);
 }
 
-static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *text, size_t size)
+static int findInputFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size)
 {
+    double age = findAge(p, s, l->now);
+    /* A link that could not be read makes it INVALID (dbGetLink), so that it has not read this one */
+    int isGood = s->sevr < INVALID_ALARM && age >= 0 && age <= LATE_SECONDS;
     const ebpfMonRecType *type = &p->cat->rtype[p->cat->rec[p->record].rtype];
     int isFound = 0;
 
@@ -571,17 +606,34 @@ static int findInputFault(look *l, const ebpfMonWhyPlace *p, int depth, char *te
         const ebpfMonField *f = &p->cat->field[type->firstField + i];
         input in;
 
-        if (!isInput(p, f) || l->sources >= SOURCES_MAX || readInput(l, p, f, &in))
+        if (!isInput(p, f) || (strncmp(f->name, "DOL", 3) == 0 && f->name[3] && s->sevr < INVALID_ALARM) ||
+            l->sources >= SOURCES_MAX || readInput(l, p, f, &in))
             continue;
         l->sources++;
-        isFound = judgeInput(l, &in, depth, text, size);
+        isFound = (in.isConnected || !isGood) && judgeInput(l, &in, depth, text, size);
         ebpfMonWhyPlaceClear(&in.at);
     }
     return isFound;
 }
 
-/* An output that is not connected. */
-static int findOutputFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t size)
+/* SDIS, and whether its source can still tell that the record may go on. */
+static void addDisabler(look *l, const ebpfMonWhyPlace *p, char *text, size_t size)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, p->cat->rec[p->record].rtype, "SDIS");
+    char sdis[100], why[300] = "";
+    input in = { .isConnected = -1 };
+
+    if (!ebpfMonWhyReadText(p, "SDIS", sdis, sizeof(sdis))[0])
+        return;
+    if (f && readInput(l, p, f, &in) == 0 && !in.isConnected)
+        ebpfMonWhyFindUnconnected(in.name, "", why, sizeof(why));
+    ebpfMonTextAdd(text, size, "; SDIS is %s%s%s%s", sdis, in.isConnected ? "" : ", which is not connected",
+                   why[0] ? ": " : "", why);
+    ebpfMonWhyPlaceClear(&in.at);
+}
+
+/* An output, or another link as SDIS or SELL, that is not connected, although the record uses it: it has the alarm. */
+static int findLinkFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t size)
 {
     const ebpfMonRecType *type = &p->cat->rtype[p->cat->rec[p->record].rtype];
     char why[300];
@@ -590,14 +642,14 @@ static int findOutputFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t
     for (uint32_t i = 0; i < type->fieldCount; i++) {
         const ebpfMonField *f = &p->cat->field[type->firstField + i];
 
-        if (f->type != ebpfMonDbfOutlink || readInput(l, p, f, &out))
+        if ((f->type != ebpfMonDbfOutlink && f->type != ebpfMonDbfInlink) || readInput(l, p, f, &out))
             continue;
         ebpfMonWhyPlaceClear(&out.at);
         if (out.isConnected)
             continue;
         ebpfMonWhyFindUnconnected(out.name, "", why, sizeof(why));
-        snprintf(text, size, "its output %s is %s, which is not connected%s%s", f->name, out.name, why[0] ? ": " : "",
-                 why);
+        snprintf(text, size, "its %s %s is %s, which is not connected%s%s", f->type == ebpfMonDbfOutlink ? "output" :
+                 "link", f->name, out.name, why[0] ? ": " : "", why);
         return 1;
     }
     return 0;
@@ -647,6 +699,29 @@ static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char
     return isFound;
 }
 
+/* Nobody but a record whose forward link leads to it processes it, as far as is known, and that one is ill. */
+static int findProcessor(look *l, const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size)
+{
+    ebpfMonWhyPlace from = *p;
+    char why[400];
+
+    if (!l->isStill || strcmp(s->scan, "Passive") != 0 || !(findAge(p, s, l->now) > OLD_SECONDS))
+        return 0;
+    for (from.record = 0; from.record < p->cat->count; from.record++) {
+        recordState of;
+
+        if (p->cat->rec[from.record].fwd != p->record)
+            continue;
+        readState(&from, &of);
+        if (!of.isRead || !findFault(l, &from, &of, 1, why, sizeof(why)))
+            return 0;
+        snprintf(text, size, "SCAN is Passive, and it has not processed for %.0f s; FLNK of %s processes it: %s",
+                 findAge(p, s, l->now), ebpfMonCatalogueName(p->cat, from.record), why);
+        return 1;
+    }
+    return 0;
+}
+
 static int findSimulation(const ebpfMonWhyPlace *p, char *text, size_t size)
 {
     char simm[40], siol[100];
@@ -659,12 +734,19 @@ static int findSimulation(const ebpfMonWhyPlace *p, char *text, size_t size)
     return 1;
 }
 
-static int findOldStamp(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text,
-                        size_t size)
+static int findOldStamp(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, epicsTimeStamp now,
+                        char *text, size_t size)
 {
+    double ahead = epicsTimeDiffInSeconds(&s->time, &now);
     char tsel[100];
 
     ebpfMonWhyReadText(p, "TSEL", tsel, sizeof(tsel));
+    if (ahead > FUTURE_SECONDS) {
+        snprintf(text, size, "its time stamp is %.0f s in the future: TSE is %d%s%s%s", ahead, s->tse, s->tse == -2 ?
+                 ", the device support sets it" : s->tse ? ", the time of this event" : tsel[0] ? "" :
+                 ", the clock of the IOC was ahead then, or is", tsel[0] ? "; TSEL is " : "", tsel);
+        return 1;
+    }
     if (isnan(s->val) || s->val == before->val || !isSameTime(s, before) || (!s->tse && !tsel[0]))
         return 0;
     snprintf(text, size, "its value changes, and its time stamp stands still: TSE is %d%s%s%s", s->tse,
@@ -687,13 +769,13 @@ static int findHysteresis(const ebpfMonWhyPlace *p, const recordState *s, char *
     return 1;
 }
 
-static int findOddity(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, char *text,
-                      size_t size)
+static int findOddity(const ebpfMonWhyPlace *p, const recordState *before, const recordState *s, epicsTimeStamp now,
+                      char *text, size_t size)
 {
     double period = strtod(s->scan, NULL);
     char why[160];
 
-    if (findSimulation(p, text, size) || findOldStamp(p, before, s, text, size) ||
+    if (findSimulation(p, text, size) || findOldStamp(p, before, s, now, text, size) ||
         findHysteresis(p, s, text, size))
         return 1;
     if (period <= 0 || findLateThread(p, s->scan, period, why, sizeof(why)))
@@ -722,7 +804,7 @@ ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPla
     l.isInvalid = s.sevr >= INVALID_ALARM;
     l.isStill = *isStill = !s.pact && isSameTime(&s, &before);
     age = findAge(p, &s, l.now);
-    if (findFault(&l, p, &s, 0, text, size) || findOddity(p, &before, &s, text, size))
+    if (findFault(&l, p, &s, 0, text, size) || findProcessor(&l, p, &s, text, size) || findOddity(p, &before, &s, l.now, text, size))
         return ebpfMonRecordStops;
     if (age >= 0) {
         snprintf(text, size, "last processed %.1f s ago; SCAN %s%s%s%s%s", age, s.scan, s.sevr ? ", alarm " : "",

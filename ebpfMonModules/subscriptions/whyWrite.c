@@ -4,15 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define USE_TYPED_RSET
 #include <alarm.h>
+#include <dbAccessDefs.h>
 #include <errSymTbl.h>
 #include <special.h>
 
 #include "common/clock.h"
 #include "common/text.h"
+#include "host/procStat.h"
 #include "ioc/baseLayout.h"
 #include "model/published.h"
 #include "subscriptions/accessRules.h"
+#include "subscriptions/flowIoc.h"
 #include "subscriptions/whyWrite.h"
 #include "shared/iocInventory.h"
 #include "waits/iocWaits.h"
@@ -29,11 +33,7 @@ typedef struct {
 
 static int isOfClient(const ebpfMonPut *put, const char *client)
 {
-    char pid[16];
-
-    snprintf(pid, sizeof(pid), "%u", (unsigned)put->peerPid);
-    return !client[0] || strstr(put->who, client) || strstr(put->peer, client) || strstr(put->command, client) ||
-           (put->peerPid && strcmp(pid, client) == 0);
+    return ebpfMonFlowIsText(client, put->who, put->peer, put->command, (pid_t)put->peerPid);
 }
 
 /* Looks through the puts that are kept, of both kinds. */
@@ -149,12 +149,13 @@ static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *
 {
     const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, cat->rec[record].rtype, field);
     char asg[41] = "", words[80] = "", rules[300] = "";
+    int isDisp = readFieldNumber(mem, cat, record, "DISP") > 0;
 
     readFieldText(mem, cat, record, "ASG", asg, sizeof(asg));
     if (put->result != ebpfMonPutDenied && put->status && !put->message[0])
         errSymLookup(put->status, words, sizeof(words));
-    if (readFieldNumber(mem, cat, record, "DISP") > 0)
-        snprintf(text, size, "DISP is 1");
+    if (put->status == S_db_putDisabled || (isDisp && put->result != ebpfMonPutDenied && !words[0]))
+        snprintf(text, size, isDisp ? "DISP is 1" : "DISP was 1; now it is 0");
     else if (put->result == ebpfMonPutDenied && f && f->special == SPC_NOMOD)
         snprintf(text, size, "nobody may write the field %s", field);
     else if (put->result == ebpfMonPutDenied && mem &&
@@ -200,8 +201,17 @@ static int isReadAgain(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t re
            sevr < INVALID_ALARM && epicsTimeGreaterThan(&stamp, &put->time);
 }
 
-static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
-                                 const foundPuts *found, const char *name, char *text, size_t size)
+/* Nonzero: this process has started after the put. */
+static int isOfBefore(pid_t pid, const ebpfMonPut *put)
+{
+    double age = (double)(ebpfMonClockMonotonic() - put->at) / 1e9;
+    ebpfMonProcStat stat;
+
+    return ebpfMonProcStatGet(pid, &stat) == 0 && age > stat.uptime;
+}
+
+static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
+                                 const char *field, const foundPuts *found, const char *name, char *text, size_t size)
 {
     const ebpfMonPut *put = &found->put;
     double now = readFieldNumber(mem, cat, record, field);
@@ -210,9 +220,17 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, const ebpfMonCatalogue *cat, u
     const char *limit;
     char omsl[40], dol[100];
 
+    if (isOfBefore(pid, put)) {
+        snprintf(text, size, "%.200s was made, and the IOC has been restarted since; the field is %.15g now", name, now);
+        return put->isNumber && !isnan(now) && now != after ? ebpfMonWriteStops : ebpfMonWriteHolds;
+    }
     if (found->isOverwritten) {
         namePut(&found->next, other, sizeof(other));
         snprintf(text, size, "%.200s was made, and then overwritten: %s", name, other);
+        if (put->isNumber && now == after) {
+            ebpfMonTextAdd(text, size, "; it is %.15g again", now);
+            return ebpfMonWriteHolds;
+        }
         return ebpfMonWriteStops;
     }
     if (put->after[0]) {
@@ -250,7 +268,7 @@ static ebpfMonWriteFate tellPut(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalog
     namePut(&found->put, name, sizeof(name));
     switch (found->put.result) {
     case ebpfMonPutOk:
-        return tellMade(mem, cat, record, field, found, name, text, size);
+        return tellMade(mem, pid, cat, record, field, found, name, text, size);
     case ebpfMonPutDenied: case ebpfMonPutFailed:
         describeRefusal(mem, pid, cat, record, field, &found->put, refusal, sizeof(refusal));
         snprintf(text, size, "%.160s was refused: %s", name, refusal);

@@ -124,7 +124,10 @@ def test_a_client_that_asks_for_a_pause(ioc, monitor):
     merged = int(re.search(r"(\d+) merged", line)[1])
     waiting = int(re.search(r"(\d+) updates wait", line)[1])
     assert sorted(dbel(ioc, "A")) == [(0, 0), (waiting, merged)] and waiting >= 1 and steps["record"][0] == "fine"
-    assert why(monitor, name, "neighbour@test")[0].startswith("nothing stops") and "0 merged" in why(monitor, name, "neighbour@test")[1]["queue"][1]
+    assert f"; 101 updates were posted to it: {101 - merged - waiting} sent, {merged} merged, {waiting} waiting; the last one sent is " in steps["post"][1], steps["post"]
+    line, steps = why(monitor, name, "neighbour@test")
+    assert line.startswith("nothing stops") and "0 merged" in steps["queue"][1]
+    assert "; 101 updates were posted to it: 101 sent, 0 merged, 0 waiting; the last one sent is 100, " in steps["post"][1], steps["post"]
     until(lambda: rows(monitor).get((name, "paused@test"), {}).get("STATES", "").startswith("client asked for a pause since") and
           monitor.get("SUBSCRIPTION_STALLED_CNT") == 1, 30, lambda: str(rows(monitor)))
     assert monitor.get("SUBSCRIPTION_STALLED_CNT.SEVR") == 1
