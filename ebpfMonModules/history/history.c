@@ -17,6 +17,7 @@
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
 #include "history/packetNotes.h"
+#include "model/put.h"
 
 #define QUEUE_BYTES (16u << 20)
 #define BATCH_BYTES (1u << 20)
@@ -28,6 +29,7 @@
 #define TEXTS       (1 + EBPFMON_HISTORY_TEXTS)
 #define CHAIN_BYTES 32            /* of a chain as text */
 #define TREE_BYTES  3000
+#define TRACE_BYTES 33
 #define HEADER      16            /* bytes of a packet's payload: the header of a CA message; of PVA that and two ids */
 #define WHOLE       65536
 #define TREES       10            /* a second, of chains that are kept with their records … */
@@ -161,6 +163,18 @@ static const char *nameChain(const ebpfMonHistory *h, const ebpfMonModuleChain *
     return buf;
 }
 
+/* As text. NULL: it is not known. */
+static const char *nameTrace(const ebpfMonPut *put, char buf[TRACE_BYTES])
+{
+    size_t used = 0;
+
+    if (!put->trace[0] && memcmp(put->trace, put->trace + 1, sizeof(put->trace) - 1) == 0)
+        return NULL;
+    for (unsigned i = 0; i < sizeof(put->trace); i++)
+        used += (size_t)snprintf(buf + used, TRACE_BYTES - used, "%02x", put->trace[i]);
+    return buf;
+}
+
 /* The way without persons and addresses: of "CA 10.0.0.7:4001 uid mila" only "CA", and of a link's way all up to
  * "put by mila@console". */
 static void hideNames(const char *origin, char *buf, size_t size)
@@ -177,12 +191,13 @@ void ebpfMonHistoryAddPut(void *arg, const ebpfMonModulePut *put)
 {
     ebpfMonHistory *h = arg;
     int noValues = h->conf.leavesOutValues, noNames = h->conf.leavesOutNames;
-    char chain[CHAIN_BYTES], source[CHAIN_BYTES], origin[EBPFMON_ORIGIN_SIZE], reason[100];
+    char chain[CHAIN_BYTES], source[CHAIN_BYTES], trace[TRACE_BYTES], origin[EBPFMON_ORIGIN_SIZE], reason[100];
     const char *const text[TEXTS] = {
         "put", put->ioc, put->pv, noValues ? NULL : put->value, noValues ? NULL : put->oldValue,
         noNames ? NULL : put->user, noNames ? NULL : put->host, noNames ? NULL : put->peer, noNames ? NULL : put->who,
         noNames ? origin : put->origin, put->result, put->reason && (noNames || noValues) ? reason : put->reason,
-        nameChain(h, &put->chain, chain), nameChain(h, &put->source, source),
+        nameChain(h, &put->chain, chain), nameChain(h, &put->source, source), NULL, NULL,
+        noNames ? NULL : nameTrace(put->context, trace),
     };
 
     if (!h->queue)

@@ -24,7 +24,7 @@
 #define TEXTS_BEFORE 11 /* texts of a row that stand before its numbers */
 
 #define COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, " \
-                "first, least, most, chain, source, steps, tree"
+                "first, least, most, chain, source, steps, tree, trace"
 
 #define OLDEST "SELECT id FROM rows WHERE automatic = ?1 AND time < ?3 ORDER BY time LIMIT ?2"
 
@@ -32,17 +32,17 @@
 #define SIZE_OF(column) "coalesce(length(CAST(" #column " AS BLOB)), 0) + "
 #define ROW_SIZE SIZE_OF(ioc) SIZE_OF(pv) SIZE_OF(value) SIZE_OF(old) SIZE_OF(user) SIZE_OF(host) SIZE_OF(peer) \
                  SIZE_OF(who) SIZE_OF(origin) SIZE_OF(result) SIZE_OF(reason) SIZE_OF(chain) SIZE_OF(source) \
-                 SIZE_OF(steps) SIZE_OF(tree) "100"
+                 SIZE_OF(steps) SIZE_OF(tree) SIZE_OF(trace) "100"
 
-/* Version 1: without chain, source, steps, tree. */
-static const ebpfMonSqliteKind kind = { 0x65426d48 /* "eBmH" */, 2,
+#define VERSION 3
+static const ebpfMonSqliteKind kind = { 0x65426d48 /* "eBmH" */, VERSION,
                                         ". Free space on the disk; it is tried again by itself" };
 
 enum { sqlAdd, sqlMeta, sqlSize, sqlForget, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
     [sqlAdd] = "INSERT INTO rows (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-               "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22)",
+               "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
     [sqlMeta] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
     [sqlSize] = "SELECT sum(" ROW_SIZE ") FROM rows WHERE id IN (" OLDEST ")",
     [sqlForget] = "DELETE FROM rows WHERE id IN (" OLDEST ")",
@@ -52,22 +52,29 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind TEXT NOT NULL, "
     "automatic INTEGER NOT NULL, ioc TEXT, pv TEXT, value TEXT, old TEXT, user TEXT, host TEXT, peer TEXT, who TEXT, "
     "origin TEXT, result TEXT, reason TEXT, n INTEGER NOT NULL, first INTEGER NOT NULL, least REAL, most REAL, "
-    "chain TEXT, source TEXT, steps TEXT, tree TEXT);"
+    "chain TEXT, source TEXT, steps TEXT, tree TEXT, trace TEXT);"
     "CREATE INDEX IF NOT EXISTS rowsByTime ON rows (automatic, time);"
     "CREATE INDEX IF NOT EXISTS rowsByPv ON rows (pv, time);"
     "CREATE INDEX IF NOT EXISTS rowsByUser ON rows (user, time) WHERE user IS NOT NULL;"
     "CREATE INDEX IF NOT EXISTS gapsByTime ON rows (time) WHERE kind IN ('gap', 'lost');"
     "CREATE INDEX IF NOT EXISTS rowsByChain ON rows (chain) WHERE chain IS NOT NULL;"
     "CREATE INDEX IF NOT EXISTS rowsBySource ON rows (source) WHERE source IS NOT NULL;"
+    "CREATE INDEX IF NOT EXISTS rowsByTrace ON rows (trace) WHERE trace IS NOT NULL;"
     "CREATE INDEX IF NOT EXISTS unexpectedByTime ON rows (time) WHERE reason IS NOT NULL;"
     "CREATE INDEX IF NOT EXISTS failedByTime ON rows (time) WHERE " EBPFMON_HISTORY_FAILED ";"
     /* a query that uses this one must have the same condition */
     "CREATE INDEX IF NOT EXISTS rowsByKind ON rows (kind, time) WHERE kind <> 'put';"
     "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER) WITHOUT ROWID;";
 
-static const char newColumns[] =
+/* Of earlier versions: how a file becomes one of the next version, and how rows of such a file are read. */
+static const char *const newColumns[VERSION] = { NULL,
     "BEGIN IMMEDIATE; ALTER TABLE rows ADD COLUMN chain TEXT; ALTER TABLE rows ADD COLUMN source TEXT;"
-    "ALTER TABLE rows ADD COLUMN steps TEXT; ALTER TABLE rows ADD COLUMN tree TEXT; PRAGMA user_version = 2; COMMIT";
+    "ALTER TABLE rows ADD COLUMN steps TEXT; ALTER TABLE rows ADD COLUMN tree TEXT; PRAGMA user_version = 2; COMMIT",
+    "BEGIN IMMEDIATE; ALTER TABLE rows ADD COLUMN trace TEXT; PRAGMA user_version = 3; COMMIT" };
+static const char *const oldRows[VERSION] = { NULL,
+    "CREATE TEMP VIEW rows AS SELECT *, NULL AS chain, NULL AS source, NULL AS steps, NULL AS tree, NULL AS trace "
+    "FROM main.rows",
+    "CREATE TEMP VIEW rows AS SELECT *, NULL AS trace FROM main.rows" };
 
 struct ebpfMonHistoryStore {
     ebpfMonSqlite file;
@@ -79,15 +86,23 @@ struct ebpfMonHistoryStore {
     uint64_t pagesMost, keepNs, walMost;
 };
 
+/* 0: the file is new. */
+static int getVersion(const ebpfMonSqlite *file)
+{
+    char why[100];
+
+    return (int)ebpfMonSqliteGetNumber(file, "PRAGMA user_version", why, sizeof(why));
+}
+
 static int prepareWriter(ebpfMonHistoryStore *s, unsigned megabytes, char *why, size_t size)
 {
     char sql[80];
 
-    if (ebpfMonSqliteGetNumber(&s->file, "PRAGMA user_version", why, size) == 1 &&
-        ebpfMonSqliteRun(&s->file, newColumns, why, size)) {
-        sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
-        return -1;
-    }
+    for (int v = getVersion(&s->file); v > 0 && v < VERSION; v++)
+        if (ebpfMonSqliteRun(&s->file, newColumns[v], why, size)) {
+            sqlite3_exec(s->file.db, "ROLLBACK", NULL, NULL, NULL);
+            return -1;
+        }
     s->pagesMost = (uint64_t)megabytes * (1048576u / EBPFMON_SQLITE_PAGE);
     s->walMost = ((uint64_t)megabytes << 20) / 4;
     if (s->walMost < WAL_LEAST)
@@ -182,7 +197,7 @@ static void nameUnchanged(const char *file, char *uri, size_t size)
 /* Of the times that a question is about: when nobody watched, and what this file does not have. Around an aggregate a
  * condition would make SQLite read the whole index. */
 static const char gaps[] =
-    "PRAGMA temp_store = MEMORY; CREATE TEMP TABLE gaps AS SELECT * FROM rows WHERE kind IN ('gap', 'lost');"
+    "CREATE TEMP TABLE gaps AS SELECT * FROM rows WHERE kind IN ('gap', 'lost');"
     "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT now, 'gap', 0, 'this file has nothing later', 1, "
     "value FROM meta, (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS now) "
     "WHERE key = 'alive' AND value < now - " ASLEEP_NS ";"
@@ -192,6 +207,13 @@ static const char gaps[] =
     "'nothing older is kept of what IOCs did by themselves', 1, 0 "
     "FROM (SELECT (SELECT min(time) FROM rows WHERE automatic = 1) AS t) "
     "WHERE t > (SELECT min(time) FROM rows WHERE automatic = 0);";
+
+int ebpfMonHistoryStoreIsOld(sqlite3 *db)
+{
+    int version = getVersion(&(ebpfMonSqlite){ db, &kind });
+
+    return version > 0 && version < VERSION;
+}
 
 /* SQLite makes a file beside that of the history, even to read it. A copy in a folder where we may not write is read
  * without. */
@@ -206,7 +228,11 @@ static sqlite3 *openReader(const char *file, int mayChange, char *why, size_t si
 
         if (ebpfMonSqliteOpen(&reader, &kind, unchanged ? uri : file, flags, why, size) == 0) {
             if (ebpfMonSqliteGetNumber(&reader, "SELECT count(*) FROM sqlite_master", why, size) > 0) {
-                sqlite3_exec(reader.db, gaps, NULL, NULL, NULL); /* if it fails, so will the questions */
+                /* if these fail, so will the questions; the first one removes what is temporary */
+                sqlite3_exec(reader.db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+                if (ebpfMonHistoryStoreIsOld(reader.db))
+                    sqlite3_exec(reader.db, oldRows[getVersion(&reader)], NULL, NULL, NULL);
+                sqlite3_exec(reader.db, gaps, NULL, NULL, NULL);
                 return reader.db;
             }
             snprintf(why, size, "the file is empty. If it is a copy of a file that a monitor writes: make it with "
@@ -284,7 +310,7 @@ void ebpfMonHistoryRowList(ebpfMonHistoryRow *row, const char **list[EBPFMON_HIS
 {
     const char **const texts[EBPFMON_HISTORY_TEXTS] = {
         &row->ioc, &row->pv, &row->value, &row->old, &row->user, &row->host, &row->peer, &row->who, &row->origin,
-        &row->result, &row->reason, &row->chain, &row->source, &row->steps, &row->tree,
+        &row->result, &row->reason, &row->chain, &row->source, &row->steps, &row->tree, &row->trace,
     };
 
     memcpy(list, texts, sizeof(texts));

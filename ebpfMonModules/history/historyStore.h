@@ -3,7 +3,7 @@
  * The file of the history: an SQLite database, which anybody's tools can read.
  *
  * rows (time, first, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, least,
- *       most, chain, source, steps, tree)
+ *       most, chain, source, steps, tree, trace)
  *   time         ns since 1970 (UTC): of a put, of the last one of a run, of the end of a gap
  *   first        the same; of a run that of its first put, of a gap its begin
  *   kind         put, event, chain, minute, client, start, gap, lost; in a frozen file also ioc, and of each IOC record
@@ -15,6 +15,8 @@
  *                that is the same for the same chain of this host, and for no other one
  *   source       the chain in which the put was made, or that caused the chain; of a run that of its last put
  *   steps, tree  of kind chain: its other chains, with a blank between them; its records, as text of several lines
+ *   trace        of a put over the network: made of its connection and TCP sequence number, which both hosts know; the
+ *                id of a trace that begins with it (trace/traceSpans.h); of a run that of its last put
  * meta (key, value)   alive: when the monitor wrote last; stopped: 1 if it has ended in order; bytes of both kinds of
  *                     rows
  *
@@ -30,7 +32,7 @@
 
 #include <sqlite3.h>
 
-#define EBPFMON_HISTORY_TEXTS 15
+#define EBPFMON_HISTORY_TEXTS 16
 
 /* SQL: a put that wrote nothing, as far as is known. */
 #define EBPFMON_HISTORY_FAILED "result IN ('denied', 'failed', 'lost', 'unwritten')"
@@ -40,7 +42,7 @@ typedef struct {
     const char *kind;
     int automatic;
     const char *ioc, *pv, *value, *old, *user, *host, *peer, *who, *origin, *result, *reason, *chain, *source,
-        *steps, *tree;     /* NULL: none */
+        *steps, *tree, *trace; /* NULL: none */
     uint64_t n;
     int isNumber;          /* nonzero: "least" and "most" are known */
     double least, most;
@@ -72,6 +74,9 @@ int ebpfMonHistoryStoreFinish(ebpfMonHistoryStore *store, char *why, size_t size
  * before the first row (first 0; automatic 1: of what IOCs did by themselves) and after the last one, if nobody
  * writes the file now. */
 sqlite3 *ebpfMonHistoryStoreOpenReader(const char *file, char *why, size_t size);
+
+/* Nonzero: the file is of an earlier release. Then "rows" are not the table, but have its columns. */
+int ebpfMonHistoryStoreIsOld(sqlite3 *db);
 
 /* Why a question to such a reader failed, and what to do. */
 void ebpfMonHistoryStoreDescribe(sqlite3 *db, char *why, size_t size);

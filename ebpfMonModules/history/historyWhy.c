@@ -26,13 +26,13 @@ typedef struct {
     ebpfMonJson *json;     /* NULL: text */
     int isTrace;           /* nonzero: "json" gets spans of OTLP */
     char trace[33];        /* … of this trace */
-    int64_t span[DEPTH + 2]; /* … by depth: the row whose span is the parent of those below */
+    uint64_t span[DEPTH + 2]; /* … by depth: the span that is the parent of those below */
     int64_t seen[ROWS];    /* keys of the rows of the effects */
     unsigned rows;
     int64_t until;         /* when the last of them was */
     int hasTrees;          /* a chain was kept with its records */
     int isCut;             /* there are more effects */
-    int isUnsure;          /* two hosts were joined by one of several puts that fit */
+    int isUnsure;          /* two hosts were joined without the message of a put */
     int isFailed;          /* a query failed: "error" */
     char error[200];
 } answer;
@@ -113,33 +113,50 @@ static int isSent(sqlite3_stmt *put)
     return port && port[1] && strspn(port + 1, "0123456789") == strlen(port + 1);
 }
 
-/* The same put as the other host saw it: of one that was sent how it arrived, of one that arrived how it was sent.
- * Connection, PV and value are the same; the clocks of the hosts are not. NULL: no file has it. */
-static sqlite3_stmt *findOtherSide(answer *a, sqlite3_stmt *put)
+/* A put in another host's file, by one of the queries below. NULL: no file has it. */
+static sqlite3_stmt *findElsewhere(answer *a, sqlite3_stmt *put, const char *sql)
 {
-    static const char sql[] = SELECT "pv = ?1 AND kind = 'put' AND time BETWEEN ?2 - ?3 AND ?2 + ?3 AND peer = ?4 AND "
-        "value = ?5 AND n = 1 AND (ioc GLOB '*:[0-9]*') = ?6 ORDER BY abs(time - ?2)";
+    static const int texts[] = { ebpfMonAtPv, ebpfMonAtPeer, ebpfMonAtValue, ebpfMonAtTrace };
 
-    for (unsigned i = 0; ebpfMonHistoryRowText(put, ebpfMonAtPeer)[0] && i < a->dbs; i++) {
+    for (unsigned i = 0; i < a->dbs; i++) {
         sqlite3_stmt *other = a->db[i] != sqlite3_db_handle(put) ? prepare(a, a->db[i], sql) : NULL;
 
         if (!other)
             continue;
-        sqlite3_bind_text(other, 1, ebpfMonHistoryRowText(put, ebpfMonAtPv), -1, SQLITE_TRANSIENT);
-        sqlite3_bind_int64(other, 2, sqlite3_column_int64(put, ebpfMonAtTime));
-        sqlite3_bind_int64(other, 3, CLOCKS);
-        sqlite3_bind_text(other, 4, ebpfMonHistoryRowText(put, ebpfMonAtPeer), -1, SQLITE_TRANSIENT);
-        sqlite3_bind_text(other, 5, ebpfMonHistoryRowText(put, ebpfMonAtValue), -1, SQLITE_TRANSIENT);
-        sqlite3_bind_int(other, 6, !isSent(put));
-        if (isRow(a, other)) {
-            a->isUnsure |= isRow(a, other); /* a second one */
-            sqlite3_reset(other);
-            if (isRow(a, other))
-                return other;
-        }
+        for (int k = 0; k < 4; k++)
+            sqlite3_bind_text(other, 1 + k, ebpfMonHistoryRowText(put, texts[k]), -1, SQLITE_TRANSIENT);
+        sqlite3_bind_int(other, 5, !isSent(put));
+        sqlite3_bind_int64(other, 6, sqlite3_column_int64(put, ebpfMonAtTime));
+        sqlite3_bind_int64(other, 7, CLOCKS);
+        sqlite3_bind_int64(other, 8, EBPFMON_HISTORY_RUN_LONGEST);
+        if (isRow(a, other))
+            return other;
         sqlite3_finalize(other);
     }
     return NULL;
+}
+
+/* The same put as the other host saw it: of one that was sent how it arrived, of one that arrived how it was sent. Both
+ * have its message. If one of them has not, perhaps it is one with the same connection, PV and value; the clocks of the
+ * hosts are not the same. *isCertain: all rows of the query are of this message. NULL: no file has it. */
+static sqlite3_stmt *findOtherSide(answer *a, sqlite3_stmt *put, int *isCertain)
+{
+#define OTHER SELECT "kind = 'put' AND (ioc GLOB '*:[0-9]*') = ?5 AND "
+    static const char byMessage[] = OTHER "trace = ?4 ORDER BY time, id",
+        byValue[] = OTHER "pv = ?1 AND peer = ?2 AND value = ?3 AND n = 1 AND (trace IS NULL OR ?4 = '') AND "
+                          "time BETWEEN ?6 - ?7 AND ?6 + ?7 ORDER BY abs(time - ?6)",
+        inRun[] = OTHER "pv = ?1 AND peer = ?2 AND n > 1 AND time BETWEEN ?6 - ?7 AND ?6 + ?7 + ?8 AND "
+                        "first <= ?6 + ?7 ORDER BY abs(time - ?6)";
+    sqlite3_stmt *other = ebpfMonHistoryRowText(put, ebpfMonAtTrace)[0] ? findElsewhere(a, put, byMessage) : NULL;
+
+    *isCertain = other != NULL;
+    if (!other && ebpfMonHistoryRowText(put, ebpfMonAtPeer)[0]) {
+        other = findElsewhere(a, put, byValue);
+        if (!other && !isSent(put)) /* its sender writes often */
+            other = findElsewhere(a, put, inRun);
+        a->isUnsure |= other != NULL;
+    }
+    return other;
 }
 
 /* The put with which this chain began. */
@@ -227,6 +244,20 @@ static void addAttributes(answer *a, sqlite3_stmt *row, int isChain)
     ebpfMonJsonCloseList(a->json);
 }
 
+/* The same for each question about this row, and different for the rows of two hosts. FNV-1a. */
+static uint64_t nameSpan(sqlite3_stmt *row)
+{
+    char text[500];
+    uint64_t hash = 14695981039346656037u;
+
+    snprintf(text, sizeof(text), "%lld %lld %s %s", (long long)sqlite3_column_int64(row, atId),
+             (long long)sqlite3_column_int64(row, ebpfMonAtTime), ebpfMonHistoryRowText(row, ebpfMonAtIoc),
+             ebpfMonHistoryRowText(row, ebpfMonAtPv));
+    for (const char *c = text; *c; c++)
+        hash = (hash ^ (unsigned char)*c) * 1099511628211u;
+    return hash ? hash : 1;
+}
+
 /* Resource, scope and span of one row. A put takes no time; a chain took what its row says. */
 static void writeSpan(answer *a, sqlite3_stmt *row, int depth)
 {
@@ -236,7 +267,7 @@ static void writeSpan(answer *a, sqlite3_stmt *row, int depth)
 
     if (isChain)
         ms = (int64_t)(strtod(ebpfMonHistoryRowText(row, ebpfMonAtValue), NULL) * 1e6);
-    a->span[depth] = getKey(a, row);
+    a->span[depth] = nameSpan(row);
     ebpfMonJsonOpenObject(a->json, NULL);
     ebpfMonJsonOpenObject(a->json, "resource");
     ebpfMonJsonOpenList(a->json, "attributes");
@@ -254,7 +285,9 @@ static void writeSpan(answer *a, sqlite3_stmt *row, int depth)
     ebpfMonJsonAddTextIfAny(a->json, "parentSpanId", depth ? text : "");
     snprintf(text, sizeof(text), "%s %.150s", isChain ? "chain of" : "put", ebpfMonHistoryRowText(row, ebpfMonAtPv));
     ebpfMonJsonAddText(a->json, "name", text);
-    ebpfMonJsonAddInteger(a->json, "kind", 1);
+    /* client, server, or internal */
+    ebpfMonJsonAddInteger(a->json, "kind", isChain || !ebpfMonHistoryRowText(row, ebpfMonAtPeer)[0] ? 1 :
+                          isSent(row) ? 3 : 2);
     addTime(a, "startTimeUnixNano", end - ms);
     addTime(a, "endTimeUnixNano", end);
     addAttributes(a, row, isChain);
@@ -356,12 +389,15 @@ static void takeTrace(cause *c, sqlite3_stmt *row)
 /* A put that arrived: what the sender's host knows of it. */
 static void takeSender(answer *a, cause *c, sqlite3_stmt *put)
 {
-    sqlite3_stmt *sent = c->source[0] || isSent(put) ? NULL : findOtherSide(a, put);
+    int isCertain;
+    sqlite3_stmt *sent = c->source[0] || isSent(put) ? NULL : findOtherSide(a, put, &isCertain);
 
     if (sent) {
         writeRow(a, sent, 1);
         closeRow(a);
         takePut(c, sent);
+        if (!isCertain && sqlite3_column_int64(sent, ebpfMonAtN) > 1)
+            c->source[0] = 0; /* that of another put of the run */
     }
     sqlite3_finalize(sent);
 }
@@ -425,7 +461,8 @@ static void writeEffects(answer *a, const char *chain, int depth);
 static void writeEffectsOfPut(answer *a, sqlite3_stmt *put, int depth)
 {
     const char *chain = ebpfMonHistoryRowText(put, ebpfMonAtChain);
-    sqlite3_stmt *arrived = !chain[0] && isSent(put) ? findOtherSide(a, put) : NULL;
+    int isCertain = 0;
+    sqlite3_stmt *arrived = !chain[0] && isSent(put) ? findOtherSide(a, put, &isCertain) : NULL;
 
     if (!arrived) {
         writeEffects(a, chain, depth);
@@ -433,11 +470,13 @@ static void writeEffectsOfPut(answer *a, sqlite3_stmt *put, int depth)
     }
     if (a->json && !a->isTrace)
         ebpfMonJsonOpenList(a->json, "effects");
-    if (isNew(a, arrived)) {
+    do { /* a message of pvAccess may have several puts */
+        if (!isNew(a, arrived))
+            continue;
         writeRow(a, arrived, depth);
         writeEffects(a, ebpfMonHistoryRowText(arrived, ebpfMonAtChain), depth + 1);
         closeRow(a);
-    }
+    } while (isCertain && isRow(a, arrived));
     if (a->json && !a->isTrace)
         ebpfMonJsonCloseList(a->json);
     sqlite3_finalize(arrived);
@@ -601,8 +640,8 @@ static void writePut(answer *a, sqlite3_stmt *put, int64_t to)
         writeNote(a, "records", "Not known: which records processed. Level trace keeps that, and level chains of slow "
                                 "chains.");
     if (a->isUnsure)
-        writeNote(a, "hosts", "Perhaps: several puts of another host's file have this connection, PV and value; the "
-                              "nearest in time is shown.");
+        writeNote(a, "hosts", "Perhaps: no file of another host has the message of such a put. The one with the same "
+                              "connection, PV and value that is nearest in time is shown, or a run of such puts.");
     if (a->isCut)
         writeNote(a, "more", "There is more, which is left out.");
 }
@@ -612,10 +651,16 @@ static sqlite3_stmt *findBefore(answer *a, sqlite3_stmt *put)
 {
     char source[CHAIN_SIZE];
     sqlite3_stmt *trace, *before;
+    int isCertain;
 
     snprintf(source, sizeof(source), "%s", ebpfMonHistoryRowText(put, ebpfMonAtSource));
-    if (!source[0])
-        return isSent(put) ? NULL : findOtherSide(a, put);
+    if (!source[0]) {
+        before = isSent(put) ? NULL : findOtherSide(a, put, &isCertain);
+        if (!before || isCertain || sqlite3_column_int64(before, ebpfMonAtN) == 1)
+            return before;
+        sqlite3_finalize(before); /* which put of the run it is, is not known */
+        return NULL;
+    }
     trace = findTraceOf(a, source);
     before = findPutOf(a, trace ? ebpfMonHistoryRowText(trace, ebpfMonAtChain) : source);
     sqlite3_finalize(trace);
@@ -636,13 +681,28 @@ static sqlite3_stmt *findOrigin(answer *a, sqlite3_stmt *put)
     return put;
 }
 
+/* The id of the trace that "put" begins: that of the first message which its chain sent, else of its own message. Each
+ * host of a trace knows one of these two. */
+static void nameTrace(answer *a, sqlite3_stmt *put)
+{
+    const char *chain = ebpfMonHistoryRowText(put, ebpfMonAtChain);
+    sqlite3_stmt *sent = chain[0] ? findRow(a, SELECT "source = ?1 AND kind = 'put' AND trace IS NOT NULL AND "
+                                            "ioc GLOB '*:[0-9]*' ORDER BY time, id LIMIT 1", chain, 0, 0) : NULL;
+    const char *id = ebpfMonHistoryRowText(sent ? sent : put, ebpfMonAtTrace);
+
+    if (id[0])
+        snprintf(a->trace, sizeof(a->trace), "%.32s", id);
+    else
+        snprintf(a->trace, sizeof(a->trace), "%016llx%016llx",
+                 (unsigned long long)sqlite3_column_int64(put, ebpfMonAtTime), (unsigned long long)nameSpan(put));
+    sqlite3_finalize(sent);
+}
+
 /* All as spans of one trace. Takes the put, and returns the one that is to be finalized. */
 static sqlite3_stmt *writeTrace(answer *a, sqlite3_stmt *put)
 {
     put = findOrigin(a, put);
-    snprintf(a->trace, sizeof(a->trace), "%016llx%016llx",
-             (unsigned long long)sqlite3_column_int64(put, ebpfMonAtTime),
-             (unsigned long long)sqlite3_column_int64(put, atId));
+    nameTrace(a, put);
     ebpfMonJsonOpenList(a->json, "resourceSpans");
     a->seen[a->rows++] = getKey(a, put);
     writeRow(a, put, 0);

@@ -126,6 +126,8 @@ typedef struct ebpfMonPut {
     ebpfMonChainId chain;     /* chain that began with this put; iocId 0: none, or not known */
     ebpfMonChainId source;    /* chain in which the IOC made this put; if another chain handed that one over, or left
                                * the record processing that it completes: the other one. iocId 0: none, or not known */
+    uint8_t  trace[16];   /* id of a trace that begins with its message: both hosts compute the same (traceSpans.h). All
+                           * 0: no message, or not known */
     char     root[EBPFMON_NAME_SIZE];     /* root of its chain; empty: there is none, or it is not known */
     char     cause[200];  /* what started that chain: "scan .1 second", "I/O Intr", "put by U@H" … */
     ebpfMonThrough through;

@@ -20,8 +20,9 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.harness import ca, db, paths
-from tests.harness.incidents import FAR, WRITTEN, Incidents
+from tests.harness import badlink, ca, db, paths
+from tests.harness.far import FarIoc
+from tests.harness.incidents import FAR, WRITTEN, Incidents, query
 from tests.harness.preload import preload
 from tests.harness.soak import size
 from tests.harness.wait import until
@@ -206,7 +207,8 @@ def split_hosts(file, tmp_path, near, far, *more):
 
 
 def check_hosts(file, tmp_path, near, far):
-    """With the files of both hosts the answers are those of one; also if their clocks differ by 20 s, and not by two minutes."""
+    """With the files of both hosts the answers are those of one, also if their clocks differ by two minutes. Without the message of the
+    put they are perhaps joined by its value, if the clocks differ by 20 s."""
     sender, receiver = split_hosts(file, tmp_path, near, far)
     alone, both = why(receiver, far.prefix + "END"), why(receiver, far.prefix + "END", "--also", sender)
     assert [c["pv"] for c in alone["causes"] if c["kind"] == "put"] == [far.prefix + "IN"]
@@ -218,21 +220,107 @@ def check_hosts(file, tmp_path, near, far):
         [(far.prefix + "IN", "10"), (far.prefix + "IN", "10"), (far.prefix + "END", "11"), (near.prefix + "LATE", "2")], down
     assert f'"put {near.prefix}SET"' in ask(receiver, "why", far.prefix + "END", "--otlp", "--also", sender)
     assert f"{sender}, {near.name}: " in ask(receiver, "why", far.prefix + "END", "--also", sender)
-    for seconds, isFound in ((20, True), (-20, True), (120, False)):
-        sender, receiver = split_hosts(file, tmp_path, near, far, f"UPDATE rows SET time = time + {seconds} * 1000000000, first = first + {seconds} * 1000000000")
+    for seconds, kept, isFound in ((120, "trace", True), (20, "NULL", True), (-20, "NULL", True), (120, "NULL", False)):
+        sender, receiver = split_hosts(file, tmp_path, near, far, f"UPDATE rows SET time = time + {seconds} * 1000000000, "
+                                       f"first = first + {seconds} * 1000000000, trace = {kept}")
         later = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(time.time() + 300))
-        causes = why(receiver, far.prefix + "END", later, "--also", sender)["causes"]
-        assert (near.prefix + "SET" in [c["pv"] for c in causes]) == isFound, (seconds, causes)
-    sender, receiver = split_hosts(file, tmp_path, near, far)
-    with contextlib.closing(sqlite3.connect(sender)) as base:
-        base.execute("INSERT INTO rows (time, kind, automatic, ioc, pv, value, peer, n, first) SELECT time - 5000000000, kind, automatic, "
-                     "ioc, pv, value, peer, n, first FROM rows WHERE ioc LIKE '192.%'")
-        base.commit()
-    assert "Perhaps" in why(receiver, far.prefix + "END", "--also", sender)["hosts"]
+        answer = why(receiver, far.prefix + "END", later, "--also", sender)
+        assert (near.prefix + "SET" in [c["pv"] for c in answer["causes"]]) == isFound, (seconds, answer)
+        assert answer.get("hosts", "").startswith("Perhaps") == (isFound and kept == "NULL"), answer
     none = subprocess.run([ASK, "-d", receiver, "why", "X", "--also", tmp_path / "none"], capture_output=True, text=True)
     assert none.returncode == 2 and f"{tmp_path}/none: " in none.stderr, none.stderr
     for words in (["why", "X", "--also", receiver], ["--also", sender, "X"], ["report", "-1h", "now", "--also", sender]):
         assert subprocess.run([ASK, "-d", receiver, *words], capture_output=True).returncode == 2, words
+
+
+def sent_puts(file, pv):
+    """Time (ns) and trace of each put over the network to this PV, but of runs."""
+    return query(file, f"SELECT time, trace FROM rows WHERE pv = '{pv}' AND trace IS NOT NULL AND n = 1 ORDER BY time")
+
+
+def hidden(pid, empty):
+    """A command without this process in /proc, as the process of another host."""
+    return ["unshare", "-m", "sh", "-c", f'mount --bind {empty} /proc/{pid} && exec "$@"', "sh"]
+
+
+def spans_of(file, *words):
+    return [s for r in json.loads(ask(file, "why", *words, "--otlp"))["resourceSpans"] for scope in r["scopeSpans"] for s in scope["spans"]]
+
+
+def test_why_two_hosts(new_monitor, rotel, tmp_path):
+    """Two network namespaces with a monitor and a history each, which do not see each other's IOC. Each of three equal writes of
+    a link is the same put in both files, and has the id of the trace that both export. "why" leads from one host to the other, also if
+    the clocks differ by days. A put of a link that wrote often is perhaps one of its run."""
+    with contextlib.ExitStack() as stack:
+        link, empty = stack.enter_context(badlink.BadLink()), tmp_path / "empty"
+        empty.mkdir()
+        far = FarIoc(tmp_path, link, db=FAR + db.record("ao", "RATE"))
+        stack.callback(far.discard)
+        far.start()
+        near = FarIoc(tmp_path, link, end=link.a, name=f"{far.name}:near", macros=f"FAR={far.prefix}", db=NEAR + db.record(
+            "calcout", "FAST", SCAN=".1 second", CALC="VAL+1", OUT="$(FAR)RATE CA PP"),
+                      environ={"EPICS_CA_ADDR_LIST": f"{link.addrB}:{far.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"})
+        stack.callback(near.discard)
+        monitors, files = [], [tmp_path / f"{name}.sqlite" for name in ("near", "far")]
+
+        def watch(iocs, other):
+            monitor = new_monitor(iocs=iocs, before=[f'ebpfMonHistoryKeep "{files[len(monitors)]}" 16 30', f'ebpfMonOtlp "{rotel.url}" "traces"'])
+            monitors.append(monitor.launch(hidden(other.pid, empty)))
+            monitor.wait_state("Running")
+            monitor.set_filter(LEVEL="trace")
+            monitor.wait("PACKET_STATE", lambda state: state == 1, 20)
+
+        watch("*:*", far)  # a server elsewhere is ADDRESS:PORT
+        near.start()  # later: the names of channels that are older than the monitor are not known
+        for record in "CLOCK", "FAST":
+            near.command(f'dbpf "{near.prefix}{record}.SCAN" "Passive"')
+        watch(far.name, near)
+        for ioc, monitor in zip((near, far), monitors):
+            monitor.wait_ioc(ioc, level="trace")
+
+        def put(value):
+            subprocess.run(badlink.in_namespace(link.a, [paths.BASE_BIN / "caput", near.prefix + "SET", value]), check=True, timeout=60, env={
+                **os.environ, "EPICS_CA_ADDR_LIST": f"{link.addrA}:{near.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"})
+
+        until(lambda: (put(4), sent_puts(files[1], far.prefix + "IN"))[1], 30, "the link is connected")
+        until(lambda: all(sent_puts(file, far.prefix + "IN") for file in files), 30, lambda: [ask(file, "-a", "-n", "0") for file in files])
+        for _ in range(3):  # the same value
+            before = [len(sent_puts(file, far.prefix + "IN")) for file in files]
+            put(5)
+            until(lambda: all(len(sent_puts(file, far.prefix + "IN")) > n for file, n in zip(files, before)), 20, "the put is in both files")
+        here, there = (sent_puts(file, far.prefix + "IN")[-3:] for file in files)
+        ids = [trace for _, trace in there]
+        assert ids == [trace for _, trace in here] and len(set(ids)) == 3
+        def exported(ioc):
+            return {s["trace"] for s in rotel.spans() if s["service"] == ioc.name}
+
+        until(lambda: set(ids) <= exported(near) & exported(far), 20, lambda: f"{ids}: {exported(near)}, {exported(far)}")
+        near.command(f'dbpf "{near.prefix}FAST.SCAN" ".1 second"')
+        until(lambda: count(files[1], f"pv = '{far.prefix}RATE'") > 20, 30, "the link that writes often")
+        for monitor in monitors:
+            monitor.process.send("exit")
+            monitor.process.wait(20)
+    late = tmp_path / "late.sqlite"
+    shutil.copy(files[0], late)
+    with sqlite3.connect(late) as base:
+        base.execute("UPDATE rows SET time = time - 3 * 86400000000000, first = first - 3 * 86400000000000")
+    for at, trace in there:
+        ms = at // 10**6 + 5
+        answer = why(files[1], far.prefix + "IN", time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(ms // 1000)) + f".{ms % 1000:03}Z", "--also", late)
+        puts = [(c["pv"], c["value"]) for c in answer["causes"] if c["kind"] == "put"]
+        assert answer["put"]["trace"] == trace and puts == [(far.prefix + "IN", "10"), (near.prefix + "SET", "5")], answer
+        assert answer["begunBy"].startswith("the put of ") and "hosts" not in answer
+        assert [c["trace"] for c in answer["causes"] if c["pv"] == far.prefix + "IN" and c["kind"] == "put"] == [trace]
+    down = [(e["pv"], e["value"]) for e in flat(why(files[0], near.prefix + "SET", "--also", files[1])["effects"])]
+    assert down[:3] == [(far.prefix + "IN", "10"), (far.prefix + "IN", "10"), (far.prefix + "END", "11")]
+    parts = [spans_of(*words) for words in ((files[1], far.prefix + "END"), (files[0], near.prefix + "SET"), (files[1], far.prefix + "END", "--also", files[0]))]
+    assert all({s["traceId"] for s in part} == {ids[-1]} for part in parts)
+    found = [{s["spanId"] for s in part} for part in parts]
+    assert found[0] | found[1] == found[2] and not found[0] & found[1]
+    answer = why(files[1], far.prefix + "RATE", local(rows(files[1], far.prefix + "RATE")[10]["time"]), "--also", files[0])
+    run = next(c for c in answer["causes"] if c["kind"] == "put")
+    assert run["n"] > 10 and run["origin"].startswith(f"CA link {near.prefix}FAST.OUT") or "FAST" in run["origin"], answer
+    assert answer["hosts"].startswith("Perhaps") and "scan .1 second" in answer["begunBy"].replace("0.1", ".1"), answer
 
 
 def told():
@@ -283,15 +371,32 @@ INSERT INTO rows (time, kind, automatic, pv, value, n, first) VALUES (strftime('
 PRAGMA application_id = 0x65426d48; PRAGMA user_version = 1;"""
 
 
-def test_unusual(keep):
-    """A file of the first version gets the new columns. The page names the figures that were beyond all of the hours before, and no
-    others."""
+V2 = "ALTER TABLE rows ADD COLUMN chain TEXT; ALTER TABLE rows ADD COLUMN source TEXT; ALTER TABLE rows ADD COLUMN steps TEXT; " \
+    "ALTER TABLE rows ADD COLUMN tree TEXT; PRAGMA user_version = 2"
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_earlier_files(keep, new_ioc, version):
+    """A file of an earlier version is read as it is. It gets the new columns when it is written, and no row is lost."""
     with sqlite3.connect(keep.file) as base:
-        base.executescript(V1)
+        base.executescript(V1 + (V2 if version == 2 else ""))
+    for words in (["-n", "0"], ["-n", "0", "OLD:*"], ["report", "-1h", "now"], ["why", "OLD:PV"]):
+        assert "OLD:PV" in ask(keep.file, *words)
+    monitor, ioc = keep(), new_ioc(DATABASE).start()
+    monitor.wait_ioc(ioc)
+    ioc.put("SET2", 7)
+    until(lambda: count(keep.file, "trace IS NOT NULL AND pv LIKE '%:SET2'") == 1, 20, "a row with all columns")
+    for words in (["-n", "0", "OLD:*"], ["why", "OLD:PV"]):
+        assert "OLD:PV" in ask(keep.file, *words)
+    assert is_whole(keep.file)
+
+
+def test_unusual(keep):
+    """The page names the figures that were beyond all of the hours before, and no
+    others."""
     monitor = keep()
     monitor.process.send("exit")
     monitor.process.wait(20)
-    assert "OLD:PV" in ask(keep.file, "-n", "0")
     now, minute, choice = time.time_ns(), 60 * 10**9, random.Random(3)
     with sqlite3.connect(keep.file) as base:
         for i in range(180):
@@ -503,6 +608,40 @@ def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
     old, new = sorted(tmp_path.glob("frozen-*"))
     assert old.name == "frozen-20210101T000000Z.tar" and new.suffix == ".tar"
     assert "packets" not in subprocess.run(["tar", "-tf", new], capture_output=True, text=True, check=True).stdout  # none was asked for
+
+
+def test_frozen_by_trouble(new_monitor, new_ioc, tmp_path):
+    """An IOC that is killed, one that is stopped and a thread that hangs freeze the last minutes, once each; so does a put to
+    HISTORY_FREEZE, whose note is no trouble, whatever it says. Without a ring that put is an alarm."""
+    watched = {}
+    for note in "ended", "stands still", "hangs since":
+        ioc, folder = new_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=1000").start(), tmp_path / note.replace(" ", "-")
+        folder.mkdir()
+        monitor = new_monitor(iocs=ioc.name, before=[f'ebpfMonHistoryKeep "{folder}/history.sqlite" 16 30', f'ebpfMonHistoryRing "{folder}" 4', "var ebpfMonHangLimit 2"])
+        watched[note] = (monitor.start(), ioc, folder)
+    for note, (monitor, ioc, folder) in watched.items():
+        monitor.wait_ioc(ioc)
+        monitor.put("HISTORY_FREEZE", f"the run {note} for today")
+        until(lambda folder=folder: len(list(folder.glob("frozen-*.tar"))) == 1, 20, "the first file")
+    monitor, ioc, _ = watched["hangs since"]
+    monitor.set_filter(LEVEL="chains")
+    monitor.wait_ioc(ioc, level="chains")
+    ioc.put("HOLD:BUSY.SNAM", "sleepFor")
+    ioc.put("HOLD:BUSY.A", 60e6)
+    ioc.put("HOLD.SCAN", "1 second", wait=False)
+    os.kill(watched["stands still"][1].pid, signal.SIGSTOP)
+    watched["ended"][1].kill()
+    for note, (monitor, ioc, folder) in watched.items():
+        def frozen(folder=folder):
+            return sorted(folder.glob("frozen-*.tar"))
+
+        until(lambda: len(frozen()) == 2, 60, lambda: ask(folder / "history.sqlite", "-k", "event", "-n", "0"))
+        events = [[r["value"] for r in rows(file, "-k", "event")] for file in frozen()]
+        assert events[0][-1] == f"the run {note} for today" and f"IOC {ioc.name} " in events[1][-1] and f" {note} " in events[1][-1] + " ", events
+    os.kill(watched["stands still"][1].pid, signal.SIGCONT)
+    plain = new_monitor().start()
+    plain.put("HISTORY_FREEZE", "now")
+    assert plain.get("HISTORY_FREEZE.SEVR") == 3
 
 
 def rows_or_none(file, *options):
