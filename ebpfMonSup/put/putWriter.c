@@ -463,8 +463,19 @@ static int findDatabaseLink(ebpfMonPutWriters *writers, ebpfMonTarget *t, const 
     return 1;
 }
 
-/* 1: the text still names this field; 0: it does not; -1: it cannot be read (yet). */
-static int isNaming(ebpfMonTarget *t, ebpfMonLinkOwner owner, uint64_t field)
+/* The name with which the channel of a put was made. The DBADDR of a put without a channel has something else before
+ * it. 0, or -1: it cannot be read (yet). */
+static int readChannelName(ebpfMonTarget *t, uint64_t addr, char name[EBPFMON_NAME_SIZE])
+{
+    uint64_t at = addr - offsetof(struct layoutDbChannel, addr), text;
+
+    return addr && ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, at, &text, sizeof(text)) == 0 ?
+           ebpfMonLateReadsGetText(t->eventThread.reads, t->pid, text, name, EBPFMON_NAME_SIZE) : -1;
+}
+
+/* 1: the text still names this field, and is this channel's name (NULL: any); 0: it is not; -1: it cannot be read
+ * (yet). */
+static int isNaming(ebpfMonTarget *t, ebpfMonLinkOwner owner, uint64_t field, const char *channel)
 {
     char text[EBPFMON_NAME_SIZE];
 
@@ -472,30 +483,33 @@ static int isNaming(ebpfMonTarget *t, ebpfMonLinkOwner owner, uint64_t field)
         ebpfMonLateReadsGetText(t->eventThread.reads, t->pid,
                                 t->cat->rec[owner.rec].addr + t->cat->field[owner.field].offset, text, sizeof(text)))
         return -1;
-    return ebpfMonRecordLinksFindNamed(t->cat, text) == field;
+    return ebpfMonRecordLinksFindNamed(t->cat, text) == field && (!channel || strcmp(channel, text) == 0);
 }
 
 /* The thread of recDynLink.c (modules calc and sscan) makes the puts of all swait and sscan records, as a CA client of
- * its own IOC. Which record told it to is not seen, only which may have: those whose texts name this field. */
+ * its own IOC. Which record told it to is not seen, only which may have: those whose texts name this field.
+ * A routine of the chain that such a put began is no such client. Below level chains, where no chain is seen, it has
+ * another channel than one with the record's text as its name, or none. */
 static void findNamingRecord(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
                              ebpfMonPut *put)
 {
     const ebpfMonField *f = t->cat ? ebpfMonCatalogueField(t->cat, ev->pfldDes) : NULL;
     uint64_t field = f ? ev->precord + f->offset : 0;
     ebpfMonLinkOwner owner[NAMES];
-    char names[sizeof(put->cause)] = "";
+    char names[sizeof(put->cause)] = "", channel[EBPFMON_NAME_SIZE];
     uint32_t found, n = 0;
     int isUnknown = 0;
     size_t len = 0;
 
-    /* else a routine of the chain that such a put began may have made this one */
-    if (!f || !t->indexed || ev->root != ev->precord || hasName(writers->recentLinks, t->iocId, ev->head.ktime))
+    if (!f || !t->indexed || (ev->root && ev->root != ev->precord) ||
+        hasName(writers->recentLinks, t->iocId, ev->head.ktime) ||
+        (!ev->root && readChannelName(t, ev->addr, channel)))
         return;
     found = ebpfMonLinkTableFindNames(t->cat->links, field, owner, NAMES);
     if (found > NAMES)
         return;
     for (uint32_t i = 0; i < found; i++) {
-        int named = isNaming(t, owner[i], field);
+        int named = isNaming(t, owner[i], field, ev->root ? NULL : channel);
 
         isUnknown |= named < 0;
         if (named <= 0)

@@ -306,6 +306,7 @@ static void testNames(void)
     const ebpfMonField *f = makeNames(), *val = fakeField(FAKE_AO, "VAL");
     ebpfMonLinkPut change = { .precord = fakeAddress(FAKE_CALC), .pfldDes = f->addr };
     struct ebpfMonPutEvent ev = makeEvent("recDynOut");
+    static struct layoutDbChannel channel;
 
     testDiag("the writer is the thread that writes for all swait records");
     ev.pfldDes = val->addr;
@@ -323,6 +324,16 @@ static void testNames(void)
     ev.root = fakeAddress(FAKE_SEQ);
     findWriter(&ev, NULL);
     testOk(put.through == ebpfMonByThread && !put.link[0], "a routine of the chain that such a put began writes");
+    ev.root = 0;
+    findWriter(&ev, NULL);
+    testOk(put.through == ebpfMonByThread && !put.link[0], "below level chains: a put without a channel");
+    ev.addr = (uint64_t)(uintptr_t)&channel.addr;
+    channel.name = (uint64_t)(uintptr_t)"A:AO";
+    findWriter(&ev, NULL);
+    testOk(isWrittenBy("thread recDynOut", "CA link A:CALC.OUTN of iocA"), "one whose channel has the record's text");
+    channel.name = (uint64_t)(uintptr_t)"A:AO.VAL";
+    findWriter(&ev, NULL);
+    testOk(put.through == ebpfMonByThread && !put.link[0], "another channel");
     ev.root = ev.precord;
     addName(FAKE_SEQ, f, "A:AO.VAL$", val);
     findWriter(&ev, NULL);
@@ -341,7 +352,7 @@ static void testNames(void)
 
 MAIN(testPutWriter)
 {
-    testPlan(43);
+    testPlan(46);
     fakeMake();
     fake.t->eventThread.reads = NULL; /* what is needed is read at once */
     clients = fakeClientsMake(NULL);
