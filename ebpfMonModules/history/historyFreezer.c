@@ -33,6 +33,7 @@
 #define PART      ".part" /* a folder: what a kill leaves is removed with the next file */
 #define ALL       "all.tar"
 #define RECORD_BYTES 65536       /* of a record's inventory */
+#define SAID      "the last minutes are"
 
 enum { nameHtml = 1, nameMarkdown, namePackets };
 
@@ -117,7 +118,10 @@ static void trigger(ebpfMonHistoryFreezer *f, const char *note)
 
 static int isTrouble(const char *event)
 {
+    if (strncmp(event, SAID, sizeof(SAID) - 1) == 0) /* it repeats a note */
+        return 0;
     return strstr(event, " ended") || strstr(event, " stands still ") || strstr(event, " hangs since ") ||
+           strstr(event, ": deadlock") ||
            strncmp(event, EBPFMON_HISTORY_FAR_LATE, sizeof(EBPFMON_HISTORY_FAR_LATE) - 1) == 0;
 }
 
@@ -441,10 +445,10 @@ static void freezeNow(ebpfMonHistoryFreezer *f, const char *base, uint64_t now, 
     int status = writeTar(f, base, now, worker, why, sizeof(why));
 
     if (status < 0) {
-        snprintf(said, size, "the last minutes are not frozen: %s", why);
+        snprintf(said, size, SAID " not frozen: %s", why);
         errlogSevPrintf(errlogMajor, "ebpfMon: history: %s\n", said); /* the history may not be written, either */
     } else {
-        snprintf(said, size, "the last minutes are frozen in %s.tar%s%s: %s", base, status ? ", without packets: " : "",
+        snprintf(said, size, SAID " frozen in %s.tar%s%s: %s", base, status ? ", without packets: " : "",
                  status ? why : "", f->note);
     }
     removeOldFiles(f);

@@ -5,11 +5,13 @@
 #define USE_TYPED_DSET
 #include <string.h>
 
+#include <alarm.h>
 #include <dbAccess.h>
 #include <dbDefs.h>
 #include <devSup.h>
 #include <epicsExport.h>
 #include <lsoRecord.h>
+#include <recGbl.h>
 
 #include "access/guard.h"
 #include "history/history.h"
@@ -153,6 +155,8 @@ static long askHistory(lsoRecord *prec)
 
     if (!ebpfMonGuardAccepts((dbCommon *)prec))
         return EBPFMON_GUARD_REFUSED;
+    if (strcmp(prec->out.value.instio.string, "FREEZE") == 0 && ebpfMonHistoryFreeze(history, prec->val))
+        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "no ebpfMonHistoryRing");
     for (int i = 0; i < ebpfMonAskParts; i++)
         if (strcmp(prec->out.value.instio.string, parts[i]) == 0)
             ebpfMonHistoryFinderAsk(finder, (ebpfMonAskPart)i, prec->val);
