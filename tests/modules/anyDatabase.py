@@ -3,7 +3,8 @@
 (countCalls.c), while levels, budget and links change. No count is too high; one that is too low is marked. tools/modules.sh
 builds the IOC and runs this; a text for each seed, and 1 as the result if a count was wrong.
 
-Of each seed there are three IOCs: with records of all modules, with records of Base alone, and one whose passes can be watched.
+Of each seed there are three IOCs: with records of all modules, with records of Base alone, and one whose passes can be watched; a
+fourth one runs the softIoc $EBPFMON_MODULES_PROGRAM (tools/buildRelease.sh).
 With an even seed nothing happens that may mark a count.
 """
 import os
@@ -16,11 +17,13 @@ from pathlib import Path
 from tests.modules import run  # it enters a network namespace before a client library is imported
 
 from tests.harness import db, rawca
+from tests.harness.ioc import Ioc
 from tests.harness.monitor import Monitor
 from tests.harness.passes import row
 
 RECORDS = 60
 SECONDS = float(os.environ.get("EBPFMON_MODULES_SECONDS", "20"))  # of each part of a trial
+PROGRAM = os.environ.get("EBPFMON_MODULES_PROGRAM")  # a softIoc of another Base, which has a database of its own
 SCANS = (".1 second", ".2 second", ".5 second")
 BASE = {  # type: its output links, its links to forward records, what else it has
     "calc": ((), (), {"CALC": "VAL+1"}), "ao": (("OUT",), (), {}), "ai": ((), (), {}), "bo": (("OUT",), (), {}), "bi": ((), (), {}),
@@ -30,7 +33,8 @@ BASE = {  # type: its output links, its links to forward records, what else it h
     "histogram": ((), (), {"SDEL": "0.3", "NELM": "8", "ULIM": "9"}), "fanout": ((), ("LNK1", "LNK2"), {}), "event": ((), (), {"VAL": "e1"}),
     "dfanout": (("OUTA", "OUTB"), (), {}), "seq": (("LNK1", "LNK2"), (), {"DO1": "1", "DO2": "2", "DLY2": "0.02"}), "printf": (("OUT",), (), {"FMT": "x"}),
     "waveform": ((), (), {"FTVL": "DOUBLE", "NELM": "5"}), "aao": (("OUT",), (), {"FTVL": "DOUBLE", "NELM": "5"}), "state": ((), (), {}),
-    "subArray": ((), (), {"FTVL": "DOUBLE", "NELM": "2", "MALM": "5"}), "permissive": ((), (), {}),
+    "subArray": ((), (), {"FTVL": "DOUBLE", "NELM": "2", "MALM": "5"}), "permissive": ((), (), {}), "lso": (("OUT",), (), {"SIZV": "60"}),
+    "int64in": ((), (), {}), "aai": ((), (), {"FTVL": "DOUBLE", "NELM": "5"}), "sub": ((), (), {}), "aSub": (("OUTA",), (), {"FTVA": "DOUBLE"}),
 }
 MORE = {  # of modules
     "swait": (("OUTN",), (), {"CALC": "VAL+1", "OOPT": "Every Time"}), "scalcout": (("OUT",), (), {"CALC": "VAL+1", "OOPT": "Every Time"}),
@@ -40,9 +44,15 @@ MORE = {  # of modules
 }
 
 
-def write(r, types):
-    """The text of a database. Links lead forward, so that no chain goes round and round."""
-    text = db.READY
+def interrupts(part, *more):
+    """Records that the driver makes process, with links to others, and those that tell it to."""
+    return run.control(part) + "".join(db.record("ai", f"{part}:AI{i}", DTYP="asynFloat64", INP="@asyn(APD,0,1)SCOPE_MEAN_VALUE", SCAN="I/O Intr",
+                                                 FLNK=f"$(P){to}") for i, to in enumerate(more))
+
+
+def write(r, types, part=""):
+    """The text of a database. Links lead forward, so that no chain goes round and round. "part": with a driver."""
+    text = db.READY + (interrupts(part, *(f"R{r.randrange(RECORDS)}" for _ in range(3))) if part else "")
     kinds = {**BASE, **(MORE if types == "all" else {})}
     for i in range(RECORDS):
         kind = r.choice(list(kinds)) if i < RECORDS - 10 else "calc"
@@ -59,14 +69,17 @@ def write(r, types):
             for link in forwards:
                 fields[link] = target()
         if r.random() < 0.5:
-            fields["FLNK"] = target()
+            fields["FLNK"] = target() + (".PROC CA" if i + 1 < RECORDS and r.random() < 0.1 else "")
+        if kind in ("fanout", "dfanout", "seq"):
+            fields.update({"SELM": r.choice(["All", "Specified", "Mask"]), "SELN": str(r.randrange(1, 4))})
         if kind in ("calc", "calcout", "sel", "scalcout") and i and r.random() < 0.5:
             fields["INPB"] = f"$(P)R{r.randrange(i)} {r.choice(['NPP', 'PP', 'CP', 'CPP', 'CA'])}"
-        if kind in ("ai", "longin", "bi", "stringin") and i and r.random() < 0.5:
-            fields["INP"] = f"$(P)R{r.randrange(i)} {r.choice(['NPP', 'PP', 'CP'])}"
+        if kind in ("ai", "longin", "bi", "stringin", "int64in", "lsi") and i and r.random() < 0.5:
+            fields["INP"] = f"$(P)R{r.randrange(i)} {r.choice(['NPP', 'PP', 'CP', 'CPP'])}"
         if kind == "calcout" and r.random() < 0.3:
             fields["ODLY"] = "0.03"
         fields.update({"TSE": "-2"} if r.random() < 0.04 else {})
+        fields.update({"PINI": r.choice(["YES", "RUN", "RUNNING"])} if r.random() < 0.1 else {})
         fields.update({"SDIS": f"$(P)R{r.randrange(i)} {r.choice(['PP', 'NPP'])}", "DISV": "1"} if i and r.random() < 0.05 else {})
         if r.random() < 0.35 or i < 5:
             fields["SCAN"] = r.choice(SCANS)
@@ -102,7 +115,9 @@ def write_forest(r, calm):
 
 class Any(run.Watched):
     def drive(self, on):
-        """There is no driver."""
+        """Only one has a driver that interrupts."""
+        if self.part == "ANYMORE":
+            super().drive(on)
 
     def put(self, r, client, calm):
         """What an operator may do. The last three mark counts."""
@@ -111,6 +126,15 @@ class Any(run.Watched):
         what = r.choices(["PROC", "DESC", "FLNK", "SCAN", "TSE"], [60, 30, *([0, 0, 0] if calm else [1, 1, 0.5])])[0]
         client.put(f"{pv}.{what}", rawca.STRING, [{"PROC": "1", "DESC": "x", "FLNK": f"{self.ioc.prefix}R{r.randrange(i + 1, RECORDS)}",
                                                     "SCAN": r.choice([*SCANS, "Passive"]), "TSE": r.choice(["0", "-2"])}[what]])
+
+
+class Plain(Any):
+    """A softIoc of another Base, without modules."""
+    def __init__(self, cache, tmp, program, text):
+        self.part, self.calls = "PLAIN", tmp / "PLAIN.calls"
+        self.ioc = Ioc(tmp, db=text, program=program, environ={"LD_PRELOAD": str(cache / "countCalls.so"), "COUNT_CALLS": str(self.calls)})
+        (tmp / "PLAIN.db").write_text(text)
+        self.ioc.start()
 
 
 def change(r, monitor, calm):
@@ -149,7 +173,9 @@ def attempt(cache, folder, monitor, seed):
     tmp = Path(folder) / str(seed)
     tmp.mkdir()
     iocs = [Any(cache, tmp, name, text) for name, text in (
-        ("ANYMORE", write(r, "all")), ("ANYBASE", write(r, "base")), ("FOREST", write_forest(r, calm)))]
+        ("ANYMORE", write(r, "all", "ANYMORE")), ("ANYBASE", write(r, "base")), ("FOREST", write_forest(r, calm)))]
+    if PROGRAM:
+        iocs.append(Plain(cache, tmp, PROGRAM, write(r, "base")))
     wrong, said = 0, []
     try:
         for w in iocs:

@@ -106,10 +106,14 @@ def modules():
     return text + pair("STATS:pwd", "stringin", DTYP="IOC epics var", INP="@CWD", SCAN="1 second")
 
 
+def control(part):
+    return db.record("bo", f"{part}:Run", DTYP="asynInt32", OUT="@asyn(APD,0,1)SCOPE_RUN") + \
+        db.record("ao", f"{part}:UpdateTime", DTYP="asynFloat64", OUT="@asyn(APD,0,1)SCOPE_UPDATE_TIME")
+
+
 def passes(part):
     text = db.READY + "".join(db.counter(f"{part}:C{i}", SCAN=".1 second", FLNK=f"$(P){part}:D{i}") + db.counter(f"{part}:D{i}") for i in range(20))
-    text += db.record("bo", f"{part}:Run", DTYP="asynInt32", OUT="@asyn(APD,0,1)SCOPE_RUN")
-    text += db.record("ao", f"{part}:UpdateTime", DTYP="asynFloat64", OUT="@asyn(APD,0,1)SCOPE_UPDATE_TIME")
+    text += control(part)
     if part == "SLEEP":
         text += pair("SLEEP:WF", "waveform", DTYP="asynFloat64ArrayIn", INP="@asyn(APD,0,1)SCOPE_WAVEFORM", SCAN="I/O Intr", FTVL="DOUBLE", NELM="100")
     return text + pair(f"{part}:AI", "ai", DTYP="asynFloat64", INP="@asyn(APD,0,1)SCOPE_MEAN_VALUE", SCAN="I/O Intr")
