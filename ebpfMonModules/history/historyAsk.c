@@ -204,7 +204,8 @@ static int areFew(sqlite3 *db, const char *column, const char *pattern)
     int few = 0;
 
     addNames(sql, sizeof(sql), column, 1);
-    if (ebpfMonHistoryStoreIsOld(db) || !pattern || !isPattern(pattern) || sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
+    if (ebpfMonHistoryStoreIsOld(db) || !pattern || !isPattern(pattern) ||
+        sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK)
         return 0;
     sqlite3_bind_text(stmt, 1, pattern, -1, SQLITE_STATIC);
     bindNames(stmt, pattern, FEW + 1);

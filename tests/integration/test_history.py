@@ -544,6 +544,9 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     packets = pcapng(folder / "packets.pcapng")
     assert all(kept[0] >> 4 == 4 and len(kept) <= 60 + 60 + 16 <= 200 and sent >= len(kept) for _, _, kept, sent, _ in packets)
     put, = [p for p in packets if f"put {ioc.prefix}SET3" in p[4].splitlines()]
+    if shutil.which("tshark"):
+        told = subprocess.run(["tshark", "-r", folder / "packets.pcapng", "-T", "fields", "-e", "frame.comment"], capture_output=True, text=True, timeout=60)
+        assert told.returncode == 0 and told.stdout.count(f"put {ioc.prefix}SET3") == 1, (told.stderr, told.stdout[:2000])
     me = f"[{os.getpid()}]"
     assert put[1] == f"net:[{os.stat('/proc/self/ns/net').st_ino}]" and put[4].startswith(f"IOC {ioc.name}, client ") and me in put[4]
     row, = rows(file, ioc.prefix + "SET3")
