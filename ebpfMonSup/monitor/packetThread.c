@@ -81,6 +81,8 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
         noteTlsFailed(p, ev);
         return;
     }
+    if (ev->kind == ebpfMonWireOpened)
+        ebpfMonServersNoteOpened(p->m->put.servers, &ev->peer);
     if (ev->kind == ebpfMonWireGivenUp)
         ebpfMonLossesAdd(&p->m->losses, ebpfMonLossUrgent);
     if (ev->kind == ebpfMonWireCrowded)

@@ -95,7 +95,7 @@ typedef struct ebpfMonPacketPut {
                            * such a copy is kept */
     uint8_t  isDoubtful;  /* nothing shows that it is a put: it must not be published */
     uint8_t  isUnread;    /* bytes still waited in the socket of its server when it was given up */
-    uint8_t  replied, ok, denied;
+    uint8_t  replied, ok, denied, isUnsure; /* the reply, as in ebpfMonWireEvent */
     double   number;
     uint32_t status;
     char     user[40], host[64];

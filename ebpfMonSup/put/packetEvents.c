@@ -8,6 +8,7 @@
 #include "common/hash.h"
 #include "common/text.h"
 #include "host/procNetns.h"
+#include "host/tcpSockets.h"
 #include "model/filter.h"
 #include "model/put.h"
 #include "put/packetEvents.h"
@@ -273,7 +274,10 @@ static void setResult(const ebpfMonPacketPut *p, int missed, ebpfMonPut *put)
         put->result = ebpfMonPutUnwritten; /* a member of a group without +putorder, a field like display.units */
         setMessage(p, put);
     } else if (p->replied) {
-        put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
+        put->result = p->isUnsure ? ebpfMonPutUnknown :
+                      p->ok       ? ebpfMonPutOk :
+                      p->denied   ? ebpfMonPutDenied :
+                                    ebpfMonPutFailed;
         setMessage(p, put);
     } else if (p->inside) {
         /* The IOC went on with this circuit, or ended, and did not make the put. Only a write-notify may still
@@ -753,7 +757,9 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
         break;
     case ebpfMonWireReply:
         ebpfMonGatewaysAddReply(e->gateways, ev, findArrival(ev->time));
-        if (ebpfMonPutJoinAddReply(e->join, ev, &old, findArrival(ev->time)) && !ev->ok)
+        if (!ev->ok && (!ev->id || ev->isUnsure)) /* one of several puts was refused */
+            ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
+        if (ebpfMonPutJoinAddReply(e->join, ev, &old, findArrival(ev->time)) && !ev->ok && !ev->isUnsure)
             ebpfMonLastValuesRestore(e->lastValues, ev, &old);
         break;
     case ebpfMonWireValue:
@@ -843,6 +849,9 @@ static int askServer(ebpfMonPacketEvents *e, uint64_t now)
 /* Frees it. */
 static void publishJudged(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, ebpfMonReal real, uint64_t now)
 {
+    const ebpfMonServer *server;
+    char name[sizeof(server->name)];
+
     if (real != ebpfMonRealYes)
         e->calls.countDropped(e->calls.arg, real);
     if (!ebpfMonPutJoinSettleTaken(e->join, p, real == ebpfMonRealYes)) {
@@ -851,7 +860,12 @@ static void publishJudged(ebpfMonPacketEvents *e, ebpfMonPacketPut *p, ebpfMonRe
     }
     if (now != UINT64_MAX) /* at the end nobody waits for the IOC */
         auditPut(e, p);
-    ebpfMonPacketPutsFinish(e->puts, p, ebpfMonServersFind(e->servers, &p->peer, now)->name,
+    server = ebpfMonServersFind(e->servers, &p->peer, now);
+    if (p->iocId || p->pid == server->pid)
+        memcpy(name, server->name, sizeof(name));
+    else /* another server has its port meanwhile */
+        ebpfMonPeerTextEnd(p->peer.saddr, p->peer.saddr6, p->peer.sport, name, sizeof(name));
+    ebpfMonPacketPutsFinish(e->puts, p, name,
                             now == UINT64_MAX || mayBeAnswered(e, p) || mayBeMissed(e, p, !p->passed && !p->replied));
     free(p);
 }

@@ -459,7 +459,7 @@ static void mergePacket(const ebpfMonPacketPut *p, int isGroup, ebpfMonPut *put)
     }
     if (!p->pva && put->through == ebpfMonByPva)
         put->through = ebpfMonByCa;
-    if (put->result == ebpfMonPutUnknown && p->replied) {
+    if (put->result == ebpfMonPutUnknown && p->replied && !p->isUnsure) {
         put->result = p->ok ? ebpfMonPutOk : p->denied ? ebpfMonPutDenied : ebpfMonPutFailed;
         snprintf(put->message, sizeof(put->message), "%s", p->message);
     }
@@ -780,6 +780,7 @@ int ebpfMonPutJoinAddReply(ebpfMonPutJoin *join, const ebpfMonWireEvent *ev, ebp
         p->since = at;
         p->ok = !!ev->ok;
         p->denied = !!ev->denied;
+        p->isUnsure = !!ev->isUnsure;
         p->status = ev->status;
         ebpfMonTextCopy(p->message, sizeof(p->message), ev->message ? ev->message : "");
         if (p->isCall) {

@@ -9,6 +9,7 @@
 #include "common/text.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
+#include "host/procRead.h"
 #include "host/tcpSockets.h"
 #include "put/servers.h"
 #include "watch/target.h"
@@ -24,6 +25,7 @@
 typedef struct {
     struct ebpfMonPeer at; /* the server's end, and the namespace of the packets */
     uint64_t lookedAt, used; /* monotonic ns; 0: never */
+    uint64_t start;          /* of its process, as ebpfMonProcStart has it */
     int      isIoc;          /* a watched IOC */
     size_t   changes;        /* of the targets, when "server" was filled */
     ebpfMonServer server;
@@ -329,6 +331,7 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
         return; /* it has ended; packets that are still read were for it */
     memset(&k->server, 0, sizeof(k->server));
     k->server.pid = pid;
+    k->start = pid ? ebpfMonProcStart(pid) : 0;
     k->server.netns = netns;
     k->isIoc = pid && findIoc(servers, pid, &k->server);
     /* ourselves, unless that was asked for: then we are a watched IOC */
@@ -340,6 +343,14 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
         ebpfMonTargetTextTellApart(servers->targets, pid, k->server.name);
     else
         ebpfMonPeerTextEnd(peer->saddr, peer->saddr6, peer->sport, k->server.name, sizeof(k->server.name));
+}
+
+void ebpfMonServersNoteOpened(ebpfMonServers *servers, const struct ebpfMonPeer *peer)
+{
+    knownServer *k = getKnown(servers, peer);
+
+    if (!k->isIoc && k->start && !ebpfMonProcLives(k->server.pid, k->start))
+        k->lookedAt = 0;
 }
 
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now)

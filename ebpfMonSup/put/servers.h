@@ -54,6 +54,9 @@ pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPee
  * count, which a user without privileges cannot write. */
 const ebpfMonServer *ebpfMonServersFind(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint64_t now);
 
+/* A connection begins: if its server is no IOC and has ended, another one may have its port. */
+void ebpfMonServersNoteOpened(ebpfMonServers *servers, const struct ebpfMonPeer *peer);
+
 /* The watched IOC that listens there, as far as its sockets are known. NULL: none. Asks nobody. */
 const ebpfMonServer *ebpfMonServersFindKnown(const ebpfMonServers *servers, const struct ebpfMonPeer *peer);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
 #include <string.h>
 #include <arpa/inet.h>
 
@@ -141,8 +142,8 @@ typedef struct {
     ebpfMonIdTable byCid, bySid;  /* the channels by number */
     ebpfMonIdTable reads, events; /* requests without a reply, by ioid or subscription; value: 1 + the elements that are
                                    * asked for, extra: the sid */
-    ebpfMonIdTable notifies;      /* write-notifies without a reply, by ioid; value: number of the put, extra: the
-                                   * sid */
+    ebpfMonIdTable notifies;      /* write-notifies without a reply, by ioid; value: number of the put, or UNSURE;
+                                   * extra: the sid */
     uint64_t puts;
     ebpfMonCaWrite *recent;       /* a ring of the last plain writes; NULL: there was none */
     unsigned recentNext;
@@ -150,6 +151,8 @@ typedef struct {
 } ebpfMonCaState;
 
 #define SOON_NS 1000000000ull
+#define SENT_NS 50000000ull /* then a plain write is published, if no error has come (putJoin.c) */
+#define UNSURE UINT64_MAX /* two requests under way have the same ioid: a reply may be to either, from then on */
 
 static ebpfMonCaChannel *getEntryChannel(const ebpfMonIdEntry *entry)
 {
@@ -256,12 +259,12 @@ static int isSame(const ebpfMonCaWrite *w, const ebpfMonCaHeader *h)
 }
 
 /*
- * A server handles requests in order, so an error settles all puts before its own. Several puts may look the same. Then
- * we take the oldest one of the last second, because the puts of a burst are refused one after the other. If there is
- * none in the last second, we take the newest one: a put that is not refused at once was made.
+ * Finds the number of the put that failed, by the header in the error. 0: not known. A server handles requests in
+ * order, so an error settles all puts before its own. Several puts may look the same. If the client has no right to
+ * write, they are refused one after the other: we take the oldest one of the last second. Else it may be any of them:
+ * *isUnsure, and we take the oldest one that is not published yet. If there is none, we take the newest one.
  */
-/* Finds the number of the put that failed, by the header in the error. 0: not known. */
-static uint64_t findFailedWrite(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time)
+static uint64_t findFailedWrite(ebpfMonCaState *s, const ebpfMonCaHeader *h, uint64_t time, int isDenied, int *isUnsure)
 {
     ebpfMonCaWrite *found = NULL;
 
@@ -273,14 +276,17 @@ static uint64_t findFailedWrite(ebpfMonCaState *s, const ebpfMonCaHeader *h, uin
         if (!isSame(w, h))
             continue;
         found = w;
-        if (time < w->time || time - w->time < SOON_NS)
+        if (time < w->time || time - w->time < (isDenied ? SOON_NS : SENT_NS))
             break;
     }
     if (!found)
         return 0;
-    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++)
+    for (unsigned i = 0; i < EBPFMON_CA_RECENT; i++) {
+        *isUnsure |= !isDenied && &s->recent[i] != found && isSame(&s->recent[i], h) &&
+                     time < s->recent[i].time + SOON_NS;
         if (s->recent[i].id <= found->id)
             s->recent[i].settled = 1;
+    }
     return found->id;
 }
 
@@ -494,7 +500,7 @@ static void noteWrite(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         e.cid = h->extra;
         keepWrite(s, h, m->time);
     } else {
-        rememberRequest(s, &s->notifies, h->extra, e.id, h->cid);
+        rememberRequest(s, &s->notifies, h->extra, findId(&s->notifies, h->extra) ? UNSURE : e.id, h->cid);
     }
     nameCaEvent(s, &e, h->cid);
     ebpfMonCircuitEmit(s->circuit, &e);
@@ -503,12 +509,13 @@ static void noteWrite(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 static void noteClaim(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonCaHeader *h)
 {
     char text[EBPFMON_CA_CLAIM], *to = h->cmd == EBPFMON_CA_CLIENT_NAME ? s->user : s->host;
+    size_t have = m->have - h->head, n = strnlen((const char *)m->p + h->head, have);
     ebpfMonWireEvent e;
 
-    if (ebpfMonCaText(text, sizeof text, m->p + h->head, m->have - h->head)) {
-        ebpfMonCircuitStats(s->circuit)->malformed++;
-        return;
-    }
+    snprintf(text, sizeof text, "%.*s", (int)n, (const char *)m->p + h->head);
+    for (char *p = text; *p; p++)
+        if ((uint8_t)*p < 0x20 || *p == 0x7f) /* the server has the name with it */
+            *p = '?';
     if (strcmp(text, to) == 0)
         return;
     strcpy(to, text);
@@ -578,6 +585,7 @@ static void noteCreation(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfM
         return;
     if (ebpfMonCaText(name, sizeof name, m->p + h->head, h->size) || !name[0]) {
         ebpfMonCircuitStats(s->circuit)->malformed++;
+        removeChannel(s, was); /* its number is another one's now */
         return;
     }
     /* We may see the two directions in another order than they were sent: then the reply came first. */
@@ -714,7 +722,7 @@ static void noteWritten(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMo
     const ebpfMonIdEntry *asked = findId(&s->notifies, h->extra);
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireReply, m);
 
-    if (asked) {
+    if (asked && asked->value != UNSURE) {
         e.id = asked->value;
         nameCaEvent(s, &e, asked->extra);
         removeId(&s->notifies, h->extra);
@@ -731,7 +739,7 @@ static void noteError(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
 {
     const uint8_t *p = m->p + h->head;
     size_t have = m->have - h->head;
-    char text[256] = "";
+    char text[256] = "", unsure[256];
     ebpfMonWireEvent e = ebpfMonCaEvent(s, ebpfMonWireReply, m);
     ebpfMonCaHeader request;
 
@@ -740,22 +748,26 @@ static void noteError(ebpfMonCaState *s, const ebpfMonMessage *m, const ebpfMonC
         return;
     if (ebpfMonCaText(text, sizeof text, p + request.head, have - request.head))
         text[0] = 0;
-    if (request.cmd == EBPFMON_CA_WRITE) {
-        e.id = findFailedWrite(s, &request, m->time);
-        e.cid = request.extra;
-    } else {
-        const ebpfMonIdEntry *asked = findId(&s->notifies, request.extra);
-
-        e.replyAsked = 1;
-        e.id = asked ? asked->value : 0;
-        removeId(&s->notifies, request.extra);
-    }
-    nameCaEvent(s, &e, request.cid);
     e.status = h->extra;
     /* servers of caproto send ECA_PUTFAIL for everything that goes wrong: "Python exception: Forbidden …"
      * (server/common.py) */
     e.denied = e.status == EBPFMON_CA_NOWTACCESS || strstr(text, "exception: Forbidden") != NULL;
-    e.message = text;
+    if (request.cmd == EBPFMON_CA_WRITE) {
+        e.id = findFailedWrite(s, &request, m->time, e.denied, &e.isUnsure);
+        e.cid = request.extra;
+        if (e.isUnsure)
+            snprintf(unsure, sizeof unsure, "this or another one: %.200s", text);
+    } else {
+        const ebpfMonIdEntry *asked = findId(&s->notifies, request.extra);
+
+        e.replyAsked = 1;
+        if (asked && asked->value != UNSURE) {
+            e.id = asked->value;
+            removeId(&s->notifies, request.extra);
+        }
+    }
+    nameCaEvent(s, &e, request.cid);
+    e.message = e.isUnsure ? unsure : text;
     ebpfMonCircuitEmit(s->circuit, &e);
 }
 

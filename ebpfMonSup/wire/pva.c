@@ -657,21 +657,23 @@ static const struct { int8_t client, server; } least[pvaCommands] = {
     [pvaRpc] = { 9, 6 }, [pvaCancel] = { 8, -1 }, [pvaOriginTag] = { -1, -1 }
 };
 
+/* While a header is searched for, "state" is NULL, and only what usual clients send is one. Else what pvxs takes: it
+ * does not look at versions, bits and commands that do not exist (src/conn.cpp). */
 static int findPvaFrame(void *state, int fromServer, const uint8_t *p, size_t have, ebpfMonFrame *frame)
 {
     /* Decide as early as possible: while a header is searched for, this is called at every byte. */
-    if ((have > 0 && p[0] != 0xca) || (have > 1 && (!p[1] || p[1] > VERSION_MAX))) {
+    if ((have > 0 && p[0] != 0xca) || (have > 1 && (!p[1] || (!state && p[1] > VERSION_MAX)))) {
         return -1;
     }
     if (have < 4) {
         return 0;
     }
     unsigned flags = p[2], cmd = p[3];
-    if ((flags & 0x0e) || !(flags & pvaFlagServer) != !fromServer) {
+    if ((!state && (flags & 0x0e)) || !(flags & pvaFlagServer) != !fromServer) {
         return -1;
     }
     if (flags & pvaFlagControl) {
-        if (cmd > 4) {
+        if (!state && cmd > 4) {
             return -1;
         }
         if (have < PVA_HEADER) {
@@ -681,14 +683,14 @@ static int findPvaFrame(void *state, int fromServer, const uint8_t *p, size_t ha
         return 1;
     }
     int min = cmd < pvaCommands ? fromServer ? least[cmd].server : least[cmd].client : -1;
-    if (min < 0) {
+    if (!state && min < 0) {
         return -1;
     }
     if (have < PVA_HEADER) {
         return 0;
     }
     size_t size = pvaNumber(p + 4, 4, !!(flags & pvaFlagBig));
-    if (size > SIZE_LIMIT || (!(flags & (pvaFlagFirst | pvaFlagLast)) && size < (size_t)min)) {
+    if (size > SIZE_LIMIT || (!(flags & (pvaFlagFirst | pvaFlagLast)) && (int64_t)size < min)) {
         return -1;
     }
     frame->total = frame->hashFrom = PVA_HEADER + size;

@@ -149,6 +149,7 @@ static void loseStep(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p
     }
     a->synced = 0;
     a->tries = 0;
+    ebpfMonCircuitStats(c)->gaps += !c->guessed || c->messages >= FEW; /* else it may be no circuit of ours */
     ebpfMonCircuitEmit(c, &lost);
     searchHeader(c, side, seq, p, n, 0, time);
 }
@@ -298,13 +299,25 @@ static void searchHeader(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_
         ebpfMonCircuitDisown(c, time);
 }
 
+/* Nonzero: the handshake was seen, and all bytes from this side since then. */
+static int isWhole(const ebpfMonCircuit *c, int side)
+{
+    return !c->guessed && c->assembly[side].fresh;
+}
+
 /*
  * Takes bytes of an open circuit. Afterwards it may be foreign; or new again, if its sides were guessed wrong. Then the
  * rest of the bytes waits as after keepBytes.
  */
 static void takeBytes(ebpfMonCircuit *c, int side, uint32_t seq, const uint8_t *p, size_t n, uint64_t time)
 {
-    if (c->assembly[side].synced)
+    ebpfMonAssembly *a = &c->assembly[side];
+
+    if (isWhole(c, side)) {
+        a->synced = a->met = 1;
+        a->fresh = 0;
+    }
+    if (a->synced)
         readMessages(c, side, seq, p, n, time);
     else
         searchHeader(c, side, seq, p, n, 1, time);
@@ -414,10 +427,11 @@ static int openCircuit(ebpfMonCircuit *c, const guess *g, int guessed, uint64_t 
     }
     c->guessed = guessed;
     for (int i = 0; i < 2; i++) { /* requests come before replies */
-        int side = i ? g->server : !g->server;
+        int side = i ? g->server : !g->server, isFound = g->result[side] == ebpfMonResyncFound;
 
-        if (c->phase == ebpfMonCircuitOpen && g->result[side] == ebpfMonResyncFound)
-            beginMessages(c, side, g->offset[side], time);
+        /* what one end begins with shows the protocol of the other, whose first message may look odd */
+        if (c->phase == ebpfMonCircuitOpen && (isFound || (isWhole(c, side) && c->assembly[side].have)))
+            beginMessages(c, side, isFound ? g->offset[side] : 0, time);
         if (c->phase == ebpfMonCircuitNew)
             return side;
     }

@@ -99,6 +99,7 @@ typedef struct ebpfMonWireEvent {
     /* for Reply */
     int      ok, denied;    /* denied: access rights refused it (ECA_NOWTACCESS; PVA: as the text of the status
                              * tells) */
+    int      isUnsure;      /* it may be to a later put of the same kind */
     uint32_t status;        /* CA: ECA_…; PVA: 0 ok, 1 warning, 2 error, 3 fatal */
     const char *message;    /* PVA: text of the status; CA: text of the error, or "". TlsFailed: what is known of the
                              * cause */

@@ -263,6 +263,23 @@ static void testRefused(void)
     testOk(e->id == 5 && e->denied && !e->ok && e->replyAsked, "a write-notify is refused");
     tell(1, 19, NULL, 0, DBR_DOUBLE, 1, 1, 9);
     testOk(e->id == 0 && e->ok && seen.count[ebpfMonWireReply] == 5, "a reply without a request");
+    for (int i = 0; i < 2; i++)
+        tell(0, 19, eight, 8, DBR_DOUBLE, 1, 72, 9);
+    tell(1, 19, NULL, 0, DBR_DOUBLE, 1, 376, 9);
+    testOk(e->id == 0 && e->denied, "one of two requests with the same number");
+    b.len = 0;
+    header(&b, 4, 8, DBR_DOUBLE, 1, 72, 2);
+    add(&b, "no", 3);
+    for (int i = 0; i < 2; i++, k.time += 200 * MS)
+        tell(0, 4, eight, 8, DBR_DOUBLE, 1, 72, 2);
+    tell(0, 4, eight, 8, DBR_DOUBLE, 1, 72, 2);
+    tell(1, 11, b.p, b.len, 0, 0, 2, 160);
+    testOk(e->id == 10 && e->isUnsure && strcmp(lastMessage, "this or another one: no") == 0,
+           "an error that is not about rights: of the first that is not published yet, or of another one like it");
+    k.time += 2000 * MS;
+    tell(0, 4, eight, 8, DBR_DOUBLE, 1, 72, 2);
+    tell(1, 11, b.p, b.len, 0, 0, 2, 160);
+    testOk(e->id == 11 && !e->isUnsure, "... and there is no other one");
     bytesFree(&b);
     stop();
 }
