@@ -3,11 +3,11 @@
 #ifndef EBPFMON_CLIENTTABLE_H
 #define EBPFMON_CLIENTTABLE_H
 
+#include "clients/caClients.h"
 #include "clients/iocConnections.h"
 #include "clients/packetClients.h"
 #include "clients/updateCounts.h"
 #include "common/textReport.h"
-#include "ioc/caServer.h"
 #include "put/putClients.h"
 #include "watch/target.h"
 

@@ -102,7 +102,7 @@ static void noteUse(ebpfMonClients *c, const ebpfMonWireEvent *ev)
 }
 
 /* Of CA, only clients of a process of this host that is no watched IOC: perhaps it is a gateway. */
-static void addClient(ebpfMonClients *c, const ebpfMonWireEvent *opened)
+static void addOpened(ebpfMonClients *c, const ebpfMonWireEvent *opened)
 {
     const ebpfMonServer *server = ebpfMonServersFind(c->put->servers, &opened->peer, ebpfMonClockMonotonic());
 
@@ -136,7 +136,7 @@ void ebpfMonClientsAddMessage(void *clients, const ebpfMonWireEvent *ev)
         return;
     ebpfMonFollowedCircuitsAdd(c->followed, ev);
     if (ev->kind == ebpfMonWireOpened)
-        addClient(c, ev);
+        addOpened(c, ev);
     else
         ebpfMonPacketClientsAdd(c->packetClients, ev, NULL);
     noteUnread(c, ev);

@@ -5,7 +5,7 @@
 #define EBPFMON_IOCCONNECTIONS_H
 
 #include <sys/types.h>
-#include "ioc/caServer.h"
+#include "clients/caClients.h"
 #include "clients/pvxsServer.h"
 #include "put/putClients.h"
 #include "wire/wireEvent.h"

@@ -28,7 +28,7 @@ typedef struct {
     struct { uint16_t sendStk, evuser; } client;           /* struct client, there, too */
 } ebpfMonEventLayout;
 
-/* A channel with subscriptions, as ioc/caServer.h knows it. */
+/* A channel with subscriptions, as clients/caClients.h knows it. */
 typedef struct {
     uint64_t at;
     uint32_t client;     /* index */

@@ -4,6 +4,7 @@
  * easily. */
 #include "otherProcess.h"
 #include "fuzz.h"
+#include "clients/caClients.h"
 #include "ioc/caServer.h"
 #include "ioc/catalogue.h"
 #include "ioc/closure.h"

@@ -9,7 +9,7 @@
 
 #include "common/clock.h"
 #include "fakeIoc.h"
-#include "ioc/caServer.h"
+#include "clients/caClients.h"
 
 #define CLIENTS  3
 #define CHANNELS 4 /* channels of each client: two in each of its lists */

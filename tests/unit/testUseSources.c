@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <epicsUnitTest.h>
+#include <errlog.h>
 #include <testMain.h>
 
 #include "common/clock.h"
@@ -140,12 +141,20 @@ static void testUnwanted(void)
     testOk(isNothingNoted(), "nothing is noted");
 }
 
+static void testAlone(void)
+{
+    testDiag("a monitor without the module clients: its registrar was not called");
+    eltc(0);
+    testOk(!ebpfMonClientsGet("uses"), "the module uses cannot start, and a message says what is missing");
+    eltc(1);
+}
+
 MAIN(testUseSources)
 {
     ebpfMonTargets *targets = ebpfMonTargetsNew();
     ebpfMonUserNames *users = ebpfMonUserNamesNew(readUser, 60);
 
-    testPlan(7 + 5 + 1);
+    testPlan(7 + 5 + 1 + 1);
     clients = ebpfMonPutClientsNew(users, findNoOwner, findNoCertificate);
     table = ebpfMonClientTableNew(targets, clients, ebpfMonUpdateCountsNew(), NULL, NULL);
     notes = ebpfMonUseNotesNew();
@@ -155,6 +164,7 @@ MAIN(testUseSources)
     testPuts();
     testPackets();
     testUnwanted();
+    testAlone();
     ebpfMonUseNotesFree(notes);
     ebpfMonClientTableFree(table);
     return testDone();
