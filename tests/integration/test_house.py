@@ -99,6 +99,21 @@ def test_no_circle_of_includes():
         enter(unit)
 
 
+def test_modules_link_what_they_include():
+    """The core includes no module. A module includes the core, shared/, and the modules that its Makefile links; so it can be left out
+    where nobody links it."""
+    folder = paths.TOP / "ebpfMonModules"
+    modules = {path.parent.name for path in folder.glob("*/Makefile")}
+    needs = {"": set()}
+    for module in modules:
+        lines = re.findall(r"(?m)^LIB_LIBS \+= (.*)$", (folder / module / "Makefile").read_text())
+        needs[module] = {name.removeprefix("ebpfMon").lower() for name in " ".join(lines).split()} | {module, "shared"}
+    for path in sources(".c", ".h", ".cpp", folders=["ebpfMonSup", "ebpfMonModules"]):
+        module = path.parent.name if folder in path.parents else ""
+        used = {header.split("/")[0] for header in includes(path) if "/" in header} & modules
+        assert used <= needs[module], (str(path), used - needs[module])
+
+
 def bpf_unit(name):
     """The unit of a file of the kernel part, from its path below bpf/. Headers of contract/ are included without a room."""
     name = str(name)
