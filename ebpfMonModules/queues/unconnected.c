@@ -400,22 +400,21 @@ static void addDestination(const ebpfMonReasonSockets *s, const ebpfMonReasonQue
     int isPva = q->search.protocol == ebpfMonSearchPva;
     char end[EBPFMON_PEERTEXT_SIZE + 8], list[200] = "";
 
-    if (isElsewhere(s, way, q->owner[0].pid)) {
+    readVariable(q->client, isPva ? "EPICS_PVA_ADDR_LIST" : "EPICS_CA_ADDR_LIST", list, sizeof(list));
+    if (!strchr(list, ' ') && isElsewhere(s, way, q->owner[0].pid)) { /* of several only the last one is known */
         ebpfMonPeerTextEnd(way->saddr, way->saddr6, way->sport, end, sizeof(end));
         ebpfMonTextAdd(text, size, "; the last search went to UDP %s, where it does not listen", end);
     }
-    if (!q->search.first)
-        readVariable(q->client, isPva ? "EPICS_PVA_ADDR_LIST" : "EPICS_CA_ADDR_LIST", list, sizeof(list));
-    if (list[0])
-        ebpfMonTextAdd(text, size, "; the client was started with EPICS_%s_ADDR_LIST=%.80s%s", isPva ? "PVA" : "CA", list,
-                       strlen(list) > 80 ? " …" : "");
+    if (list[0] && !q->search.first)
+        ebpfMonTextAdd(text, size, "; the client was started with EPICS_%s_ADDR_LIST=%.80s%s", isPva ? "PVA" : "CA",
+                       list, strlen(list) > 80 ? " …" : "");
 }
 
 /* Watched IOCs that have the record. Nonzero: that is a fault. */
 static int describeOwners(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, char *text, size_t size)
 {
     const ebpfMonReasonOwner *o = q->owner;
-    int isOwn = o[0].pid == q->client;
+    int isOwn = o[0].pid == q->client, isStill = ebpfMonProcStandsStill(o[0].pid, o[0].pid);
 
     if (q->owners > 1)
         snprintf(text, size, "IOC %s (pid %d) and IOC %s (pid %d) both have it", o[0].name, (int)o[0].pid, o[1].name,
@@ -423,13 +422,13 @@ static int describeOwners(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
     else if (o[0].noField[0])
         snprintf(text, size, "IOC %s (pid %d) has the record, and it has no field %s", o[0].name, (int)o[0].pid,
                  o[0].noField);
-    else if (ebpfMonProcStandsStill(o[0].pid, o[0].pid))
+    else if (isStill)
         snprintf(text, size, "IOC %s (pid %d) has it, and stands still: a signal or a debugger has stopped it",
                  o[0].name, (int)o[0].pid);
     else
         snprintf(text, size, isOwn ? "IOC %s (pid %d) has it itself, and its own client does not reach its own server" :
                  "IOC %s (pid %d) has it, and no answer of it was seen", o[0].name, (int)o[0].pid);
-    if (q->owners == 1 && !o[0].noField[0] && q->client)
+    if (q->owners == 1 && !o[0].noField[0] && !isStill && q->client)
         addDestination(s, q, text, size);
     return 1;
 }
@@ -444,8 +443,8 @@ static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
     if (q->owners == 1 && ebpfMonProcStandsStill(q->owner[0].pid, q->owner[0].pid))
         return describeOwners(s, q, text, size);
     if (q->search.minor && q->search.minor < CA_MINOR_MIN) {
-        snprintf(text, size, "the client speaks Channel Access 4.%u, and servers of EPICS Base answer to 4.%u and later",
-                 q->search.minor, CA_MINOR_MIN);
+        snprintf(text, size, "the client speaks Channel Access 4.%u, and servers of EPICS Base answer to 4.%d and "
+                 "later", q->search.minor, CA_MINOR_MIN);
         return 1;
     }
     if (q->client && describeSharedPort(s, q, text, size))
@@ -473,8 +472,7 @@ static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
 #define NAMES_MAX   100   /* never found, that are looked at */
 #define PORTS_MAX   (2 * (NAMES_MAX + EBPFMON_UNCONNECTED_ROWS))
 #define TOLD_NS      (3600 * EBPFMON_SECOND_NS)
-#define TOLD_KEPT    64
-#define TOLD_MAX     5    /* events of a look */
+#define TOLD_KEPT    EBPFMON_UNCONNECTED_ROWS
 #define TOLD_SECONDS 10.0 /* a fault that is shorter is none: an IOC that restarts */
 
 /* A row before its reason is known. */
@@ -785,29 +783,33 @@ static uint64_t hashRow(const ebpfMonUnconnectedRow *row)
     return ebpfMonHashFnv64(hash, row->client, strlen(row->client));
 }
 
-/* An event for each new fault; one that comes again within an hour is none. */
+/* One event of a look: the first of the new faults, and how many others. One that comes again within an hour is not new. */
 static void tellFaults(ebpfMonUnconnected *u, uint64_t now)
 {
-    unsigned told = 0;
+    char text[EBPFMON_MODULE_EVENT] = "";
+    unsigned more = 0;
 
-    for (unsigned i = 0; i < u->values.rows && u->values.row[i].isFault && told < TOLD_MAX; i++) {
+    for (unsigned i = 0; i < u->values.rows && u->values.row[i].isFault; i++) {
         const ebpfMonUnconnectedRow *row = &u->values.row[i];
         uint64_t key = hashRow(row);
-        char text[EBPFMON_MODULE_EVENT];
         unsigned k = 0, oldest = 0;
 
         for (; k < TOLD_KEPT && (u->told[k].key != key || now - u->told[k].at > TOLD_NS); k++)
             oldest = u->told[k].at < u->told[oldest].at ? k : oldest;
-        if (k == TOLD_KEPT && row->seconds >= TOLD_SECONDS) {
-            snprintf(text, sizeof(text), "%.100s of %.100s is not connected: %s", row->pv, row->client, row->reason);
-            ebpfMonModuleAddEvent(text);
-            told++;
-        }
-        if (k < TOLD_KEPT || row->seconds >= TOLD_SECONDS) {
-            u->told[k < TOLD_KEPT ? k : oldest].key = key;
-            u->told[k < TOLD_KEPT ? k : oldest].at = now;
-        }
+        if (k == TOLD_KEPT && row->seconds < TOLD_SECONDS)
+            continue;
+        if (k == TOLD_KEPT && !text[0])
+            snprintf(text, sizeof(text), "%.100s of %.100s is not connected: %.150s", row->pv, row->client, row->reason);
+        else
+            more += k == TOLD_KEPT;
+        k = k < TOLD_KEPT ? k : oldest;
+        u->told[k].key = key;
+        u->told[k].at = now;
     }
+    if (more)
+        ebpfMonTextAdd(text, sizeof(text), "; and %u others", more);
+    if (text[0])
+        ebpfMonModuleAddEvent(text);
 }
 
 static int compareRows(const void *left, const void *right)

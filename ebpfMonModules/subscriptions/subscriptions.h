@@ -126,8 +126,8 @@ unsigned ebpfMonSubscriptionsFindBehind(const ebpfMonSubscriptions *subs, const 
 void ebpfMonSubscriptionsAddFeedback(ebpfMonSubscriptions *subs, const char *ioc, const char *pv, char *text,
                                      size_t size);
 
-/* Who serves a PV of pvAccess that is no record, as a group of QSRV, and what is in the way of its worst client, or of this
- * one. 0: no monitor of it is seen. */
+/* Who serves a PV of pvAccess that is no record, as a group of QSRV, and what is in the way of its worst client, or of
+ * this one. 0: no monitor of it is seen. */
 int ebpfMonSubscriptionsFindServed(const ebpfMonSubscriptions *subs, const char *pv, const char *client, char *text,
                                    size_t size);
 

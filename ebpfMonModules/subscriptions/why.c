@@ -104,8 +104,8 @@ static int isFrozen(pid_t pid)
     return 0;
 }
 
-/* Nonzero: two servers have answered for the name, and one of them is on the IOC's host, the other on another one. Of one
- * host it may be the same server at two addresses. */
+/* Nonzero: two servers have answered for the name, and one of them is on the IOC's host, the other on another one. Of
+ * one host it may be the same server at two addresses. */
 static int findOtherHost(const why *w, char *text, size_t size)
 {
     const ebpfMonModuleCore *core = ebpfMonSubscriptionsGetCore(w->subs);
@@ -397,12 +397,14 @@ static const char *describePosted(const why *w, char *text, size_t size)
         return text;
     if (w->sub.isCopied)
         snprintf(merged, sizeof(merged), "%llu", (unsigned long long)w->sub.merged);
-    snprintf(text, size, "; %s%llu updates were posted to it%s: %llu sent, %s merged, %u waiting", isExact ? "" : "at least ",
+    snprintf(text, size, "; %s%llu updates were posted to it: %llu sent, %s merged, %u waiting",
+             isExact ? "" : "at least ",
              (unsigned long long)(c->sent.updates + w->sub.waiting + (w->sub.isCopied ? w->sub.merged : 0)),
-             strchr(w->sub.pv, '{') ? " by its filter" : "", (unsigned long long)c->sent.updates, merged, w->sub.waiting);
+             (unsigned long long)c->sent.updates, merged, w->sub.waiting);
     if (c->sent.baseType <= 0)
         return text;
-    ebpfMonPacketTextFormatCa(c->sent.last, sizeof(c->sent.last), c->sent.baseType, 1, last, sizeof(last), &isNumber, &number);
+    ebpfMonPacketTextFormatCa(c->sent.last, sizeof(c->sent.last), c->sent.baseType, 1, last, sizeof(last), &isNumber,
+                              &number);
     ebpfMonTextAdd(text, size, "; the last one sent %s %s, %.0f s ago", w->sub.isCopied ? "is" : "begins with", last,
                    (double)(ebpfMonClockReal() - c->sent.lastAt) / 1e9);
     return text;

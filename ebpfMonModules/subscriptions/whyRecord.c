@@ -25,7 +25,7 @@
 #define FAR_LATE      1.5  /* a scan thread of which the mean period is so many nominal ones, … */
 #define BUSY_PERCENT  80   /* … and that is so busy, has too much to do; else it was stopped, or hung */
 #define OLD_SECONDS   10.0 /* a Passive record that has not processed for so long, and its source has */
-#define FUTURE_SECONDS 5.0 /* a time stamp that is so far ahead */
+#define FUTURE_SECONDS 60.0 /* a time stamp that is so far ahead; by less: TAI, which some timing systems have */
 #define DEPTH_MAX     3    /* sources of sources */
 #define SOURCES_MAX   60   /* that are looked at for one answer */
 
@@ -562,8 +562,8 @@ static int hasArgument(const char *calc, char letter)
     return 0;
 }
 
-/* Nonzero: the value depends on INPx, "letter" is x: of sel that one is chosen, of calc and its kin the expressions have
- * it. What is read and not used matters only if it cannot be read: then the record is INVALID. */
+/* Nonzero: the value depends on INPx, "letter" is x: of sel that one is chosen, of calc and its kin the expressions
+ * have it. What is read and not used matters only if it cannot be read: then the record is INVALID. */
 static int isUsed(const ebpfMonWhyPlace *p, char letter)
 {
     char text[120], other[120];
@@ -804,7 +804,8 @@ ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPla
     l.isInvalid = s.sevr >= INVALID_ALARM;
     l.isStill = *isStill = !s.pact && isSameTime(&s, &before);
     age = findAge(p, &s, l.now);
-    if (findFault(&l, p, &s, 0, text, size) || findProcessor(&l, p, &s, text, size) || findOddity(p, &before, &s, l.now, text, size))
+    if (findFault(&l, p, &s, 0, text, size) || findProcessor(&l, p, &s, text, size) ||
+        findOddity(p, &before, &s, l.now, text, size))
         return ebpfMonRecordStops;
     if (age >= 0) {
         snprintf(text, size, "last processed %.1f s ago; SCAN %s%s%s%s%s", age, s.scan, s.sevr ? ", alarm " : "",

@@ -221,7 +221,9 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
     char omsl[40], dol[100];
 
     if (isOfBefore(pid, put)) {
-        snprintf(text, size, "%.200s was made, and the IOC has been restarted since; the field is %.15g now", name, now);
+        snprintf(text, size, "%.200s was made, and the IOC has been restarted since", name);
+        if (!isnan(now))
+            ebpfMonTextAdd(text, size, "; the field is %.15g now", now);
         return put->isNumber && !isnan(now) && now != after ? ebpfMonWriteStops : ebpfMonWriteHolds;
     }
     if (found->isOverwritten) {

@@ -136,7 +136,7 @@ typedef struct {
     ebpfMonSearchProtocol protocol;
     uint64_t first;           /* time of the first search since the last answer; 0: none was seen */
     struct ebpfMonPeer way;   /* the last search: client, where it went to, and in which namespace it was seen */
-    uint32_t minor;           /* CA, by UDP: its client speaks version 4 of the protocol, and this minor one; 0: not known */
+    uint32_t minor;           /* CA, by UDP: the minor version of its client; 0: not known */
     int      isNever;         /* it counts as never found */
     unsigned servers;         /* different servers that answered a search for it in the last ten minutes, 2 at most */
     struct ebpfMonPeer server[2]; /* … the newest first: saddr, sport */
