@@ -783,7 +783,7 @@ static uint64_t hashRow(const ebpfMonUnconnectedRow *row)
     return ebpfMonHashFnv64(hash, row->client, strlen(row->client));
 }
 
-/* One event of a look: the first of the new faults, and how many others. One that comes again within an hour is not new. */
+/* One event of a look: the first of the new faults, and how many others. What comes again within an hour is not new. */
 static void tellFaults(ebpfMonUnconnected *u, uint64_t now)
 {
     char text[EBPFMON_MODULE_EVENT] = "";
@@ -799,7 +799,8 @@ static void tellFaults(ebpfMonUnconnected *u, uint64_t now)
         if (k == TOLD_KEPT && row->seconds < TOLD_SECONDS)
             continue;
         if (k == TOLD_KEPT && !text[0])
-            snprintf(text, sizeof(text), "%.100s of %.100s is not connected: %.150s", row->pv, row->client, row->reason);
+            snprintf(text, sizeof(text), "%.100s of %.100s is not connected: %.150s", row->pv, row->client,
+                     row->reason);
         else
             more += k == TOLD_KEPT;
         k = k < TOLD_KEPT ? k : oldest;

@@ -441,30 +441,34 @@ static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, in
 
 /* --- its inputs -------------------------------------------------------------------------------------------------- */
 
-/* Where a caLink (dbCaPvt.h) has its link and its flag, since 3.16 and before. The link tells which it is. */
+/* Where a caLink (dbCaPvt.h) has its link and its flags, since 3.16 and before. The link tells which it is. Before
+ * isConnected stand hasReadAccess and hasWriteAccess. */
 static const struct { uint16_t link, isConnected; } caLinks[] = { { 32, 114 }, { 24, 82 } };
-
-/* 1, 0; -1: not known. */
-static int isConnected(const ebpfMonWhyPlace *p, uint64_t at, const ebpfMonLink *link)
-{
-    char bytes[120];
-
-    if (!link->pvt || ebpfMonMemRead(p->mem, link->pvt, bytes, sizeof(bytes)))
-        return -1;
-    for (size_t i = 0; i < sizeof(caLinks) / sizeof(caLinks[0]); i++)
-        if (ebpfMonMemNumberAt(bytes, caLinks[i].link) == at)
-            return bytes[caLinks[i].isConnected] != 0;
-    return -1;
-}
 
 /* An input of a record. */
 typedef struct {
     const char *field;
     char     name[100];    /* the PV to which it leads */
     int      isCa, isCp;
-    int      isConnected;  /* as isConnected */
+    int      isConnected;  /* 1, 0; -1: not known */
+    int      mayNotRead, mayNotWrite; /* it is connected, and its server does not allow it */
     ebpfMonWhyPlace at;    /* its record; at.cat NULL: no watched IOC has it */
 } input;
+
+static void readCaLink(const ebpfMonWhyPlace *p, uint64_t at, const ebpfMonLink *link, input *in)
+{
+    char bytes[120];
+
+    if (!link->pvt || ebpfMonMemRead(p->mem, link->pvt, bytes, sizeof(bytes)))
+        return;
+    for (size_t i = 0; i < sizeof(caLinks) / sizeof(caLinks[0]); i++)
+        if (ebpfMonMemNumberAt(bytes, caLinks[i].link) == at) {
+            in->isConnected = bytes[caLinks[i].isConnected] != 0;
+            in->mayNotRead = in->isConnected && !bytes[caLinks[i].isConnected - 2];
+            in->mayNotWrite = in->isConnected && !bytes[caLinks[i].isConnected - 1];
+            return;
+        }
+}
 
 static void splitPv(const char *pv, char *record, size_t size)
 {
@@ -512,7 +516,7 @@ static int readInput(look *l, const ebpfMonWhyPlace *p, const ebpfMonField *f, i
     in->isCa = link.type == EBPFMON_LINK_CA;
     in->isCp = in->isCa && (link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP));
     if (in->isCa)
-        in->isConnected = isConnected(p, at, &link);
+        readCaLink(p, at, &link, in);
     splitPv(in->name, record, sizeof(record));
     own = in->isCa ? ebpfMonCatalogueFind(p->cat, record) :
           ebpfMonLinkFindEnd(p->mem, p->cat, p->cat->rec[p->record].addr, &link, &end) ? -1 : (long)end.rec;
@@ -542,6 +546,10 @@ static int judgeInput(look *l, const input *in, int depth, char *text, size_t si
     if (in->isConnected == 0) {
         ebpfMonWhyFindUnconnected(in->name, "", why, sizeof(why));
         ebpfMonTextAdd(text, size, ", which is not connected%s%s", why[0] ? ": " : "", why);
+        return 1;
+    }
+    if (in->mayNotRead) {
+        ebpfMonTextAdd(text, size, ", which it may not read: access security of its IOC");
         return 1;
     }
     if (!in->at.cat || (readState(&in->at, &s), !s.isRead) || !findFault(l, &in->at, &s, depth + 1, why, sizeof(why)))
@@ -645,11 +653,14 @@ static int findLinkFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t s
         if ((f->type != ebpfMonDbfOutlink && f->type != ebpfMonDbfInlink) || readInput(l, p, f, &out))
             continue;
         ebpfMonWhyPlaceClear(&out.at);
-        if (out.isConnected)
+        if (out.isConnected && !(f->type == ebpfMonDbfOutlink ? out.mayNotWrite : out.mayNotRead))
             continue;
-        ebpfMonWhyFindUnconnected(out.name, "", why, sizeof(why));
-        snprintf(text, size, "its %s %s is %s, which is not connected%s%s", f->type == ebpfMonDbfOutlink ? "output" :
-                 "link", f->name, out.name, why[0] ? ": " : "", why);
+        why[0] = 0;
+        if (!out.isConnected)
+            ebpfMonWhyFindUnconnected(out.name, "", why, sizeof(why));
+        snprintf(text, size, "its %s %s is %s, which %s%s%s", f->type == ebpfMonDbfOutlink ? "output" : "link", f->name,
+                 out.name, !out.isConnected ? "is not connected" : out.mayNotRead ? "it may not read" :
+                 "it may not write: access security of its IOC", why[0] ? ": " : "", why);
         return 1;
     }
     return 0;

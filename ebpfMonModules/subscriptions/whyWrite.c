@@ -210,6 +210,21 @@ static int isOfBefore(pid_t pid, const ebpfMonPut *put)
     return ebpfMonProcStatGet(pid, &stat) == 0 && age > stat.uptime;
 }
 
+/* Nonzero: a bo that was 1 for *high seconds, and is 0. */
+static int isMomentary(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
+                       const ebpfMonPut *put, double *high)
+{
+    const ebpfMonRecord *r = &cat->rec[record];
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, r->rtype, "VAL");
+    char zero[40];
+    uint16_t value;
+
+    readFieldText(mem, cat, record, "ZNAM", zero, sizeof(zero));
+    *high = strcmp(cat->rtype[r->rtype].name, "bo") == 0 ? readFieldNumber(mem, cat, record, "HIGH") : 0;
+    return *high > 0 && strcmp(put->val, "0") != 0 && strcmp(put->val, zero) != 0 && f && strcmp(field, "VAL") == 0 &&
+           mem && !ebpfMonMemRead(mem, r->addr + f->offset, &value, sizeof(value)) && !value;
+}
+
 static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
                                  const char *field, const foundPuts *found, const char *name, char *text, size_t size)
 {
@@ -219,6 +234,7 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
     double after = put->after[0] ? strtod(put->after, &end) : put->number;
     const char *limit;
     char omsl[40], dol[100];
+    double high;
 
     if (isOfBefore(pid, put)) {
         snprintf(text, size, "%.200s was made, and the IOC has been restarted since", name);
@@ -251,6 +267,10 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
     if (put->isNumber && !isnan(now) && now != after && isReadAgain(mem, cat, record, field, put, dol, sizeof(dol))) {
         snprintf(text, size, "%s was made, and then overwritten by its processing, which reads INP (%s): it is %.15g "
                  "now", name, dol, now);
+        return ebpfMonWriteStops;
+    }
+    if (isMomentary(mem, cat, record, field, put, &high)) {
+        snprintf(text, size, "%s was made; HIGH is %.15g s, so it went back by itself", name, high);
         return ebpfMonWriteStops;
     }
     if (put->isNumber && !isnan(now) && now != after) {

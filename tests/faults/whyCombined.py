@@ -260,6 +260,41 @@ def seq(t):
     yield Question(ioc.prefix + "BAD", r"record: its input DOL1 is NO:SUCH:DOL, which is not connected", neighbour=ioc.prefix + "GOOD")
 
 
+@fault("output to a PV that the IOC may not write")
+def no_write(t):
+    ioc = t.new(db.READY + TICK + "".join(db.record("ao", n, OUT=f"{t.pv(to)} CA", PINI="YES") for n, to in (("BAD", "LOCKED"), ("GOOD", "B"))))
+    until(lambda: ioc.put("BAD", 3) or ioc.get("BAD.SEVR") == 3 and ioc.put("GOOD", 3) is None and ioc.get("GOOD.SEVR") == 0, 30, "the links are connected")
+    yield Question(ioc.prefix + "BAD", rf"record: its output OUT is {t.pv('LOCKED')}, which it may not write", neighbour=ioc.prefix + "GOOD", also="record: its output OUT is")
+
+
+@fault("input that the IOC may not read")
+def no_read(t):
+    ioc = t.new(db.READY + TICK + "".join(db.record("ai", n, INP=f"{t.pv(to)} CA", SCAN=".1 second") for n, to in (("BAD", "SECRET"), ("GOOD", "B"))))
+    until(lambda: ioc.get("GOOD.SEVR") == 0, 30, "the links are connected")
+    yield Question(ioc.prefix + "BAD", rf"record: its input INP is {t.pv('SECRET')}, which it may not read", neighbour=ioc.prefix + "GOOD", also="record: its input INP is .*SECRET, which is not connected")
+
+
+@fault("INVALID by a link with MS, two IOCs away")
+def far_invalid(t):
+    first = t.new(db.READY + TICK + db.record("ai", "BROKEN", INP="NO:SUCH:FAR CA", SCAN=".1 second"))
+    second = t.new(db.READY + TICK + db.record("calc", "MIDDLE", CALC="A", INPA=f"{first.prefix}BROKEN CP MS"))
+    third = t.new(db.READY + TICK + db.record("ai", "END", INP=f"{second.prefix}MIDDLE CP MSS"))
+    until(lambda: third.get("END.SEVR") == 3 and second.get("MIDDLE.SEVR") == 3, 30, "INVALID")
+    yield Question("ca://" + third.prefix + "END", rf"record: its input INP is {second.prefix}MIDDLE: its input INPA is {first.prefix}BROKEN: its input INP is NO:SUCH:FAR, which is not connected",
+                   neighbour="pva://" + third.prefix + "TICK", also="record: its input INP is")
+
+
+@fault("momentary output: bo goes back by itself (HIGH)")
+def momentary(t):
+    ioc = t.new(db.READY + TICK + db.record("bo", "PULSE", HIGH="0.5", PINI="YES") + db.record("bo", "HELD", PINI="YES"))
+    client = rawca.RawCa(ioc.port, "pulser", "test")
+    for name in "PULSE", "HELD":
+        client.put(ioc.prefix + name, rawca.ENUM, [1], True)
+    until(lambda: ioc.get("PULSE") == 0, 10, "it is back")
+    yield Question(ioc.prefix + "PULSE", r"write: 1 .* was made; .*HIGH is 0.5 s, so it went back by itself", "pulser@", (ioc.prefix + "HELD", "pulser@"), also="post: no client")
+    client.close()
+
+
 @fault("what processes it is disabled")
 def forward_link(t):
     ioc = t.new(db.READY + TICK + db.counter("FIRST", SCAN=".1 second", DISA=1, FLNK="$(P)SECOND") + db.counter("SECOND"))
