@@ -43,6 +43,7 @@ typedef struct {
     unsigned enabled;       /* … that get updates: they are in the list of the record */
     unsigned monitors;      /* of pvAccess that are seen, of any client */
     unsigned matching;      /* to this field, of this client */
+    int      isUnconnected; /* this client has no channel */
     ebpfMonFlowClient worst;
     ebpfMonFlowSubscription sub;
     ebpfMonFlowClient behind; /* … if that is a gateway, the worst of its clients … */
@@ -420,8 +421,8 @@ static void judgePost(why *w)
     if (w->known >= 0 && !w->matching && w->client[0] && hasHiddenClients(w))
         setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed by Channel Access; a pvAccess client has, "
                 "whose connection is older than the monitor", w->client);
-    else if (w->known >= 0 && !w->matching && w->client[0] &&
-             ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0])
+    else if ((w->isUnconnected = w->known >= 0 && !w->matching && w->client[0] &&
+              ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0]))
         setStep(w, stepPost, whyStops, "the client \"%.60s\" is not connected: %s", w->client, reason);
     else if (w->known >= 0 && !w->matching && w->client[0])
         setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it%s", w->client,
@@ -596,7 +597,8 @@ static void judgeWrite(why *w)
              strcmp(w->field, "VAL") == 0 ? "" : ".", strcmp(w->field, "VAL") == 0 ? "" : w->field);
     ebpfMonSubscriptionsAddFeedback(w->subs, w->at.ioc, pv, story.text, sizeof(story.text));
     setStep(w, stepWrite, verdicts[story.fate], "%s", story.text);
-    if (w->client[0] && !w->matching && story.fate != ebpfMonWriteNotSeen && w->step[stepPost].verdict == whyStops)
+    if (w->client[0] && !w->matching && !w->isUnconnected && story.fate != ebpfMonWriteNotSeen &&
+        w->step[stepPost].verdict == whyStops)
         setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it; it has written", w->client);
 }
 

@@ -133,7 +133,7 @@ class Trial:
 
     def why(self, pv, client=""):
         lines = self.monitor.command(f'ebpfMonWhy "{pv}" "{client}"')
-        return [l for l in lines if not re.match("epics>|sevr=", l)] or [""]
+        return [l for l in lines if not re.match("epics>|sevr=|ebpfMon: ", l)] or [""]
 
     def discard(self):
         for thing in reversed(self.made):
@@ -667,7 +667,7 @@ def callbacks(t):
 @fault("SCAN Event, its callback thread hangs")
 def event_hangs(t):
     ioc = callbacks(t)
-    yield Question(ioc.prefix + "LISTENER", rf"record: SCAN is Event, .*cbLow.*{ioc.prefix}SLEEP.*sleepFor", neighbour=ioc.prefix + "QUICK")
+    yield Question(ioc.prefix + "LISTENER", rf"record: SCAN is Event, .*cbLow.*{ioc.prefix}SLEEP.*sleepFor", neighbour=ioc.prefix + "QUICK", also="record: SCAN is Event, and cbLow, which processes it, hangs")
 
 
 @fault("delayed record, its callback thread hangs")
