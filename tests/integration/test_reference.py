@@ -12,7 +12,7 @@ MACRO = {"$(N=$(REC))": "$(N)", "$(N=$(IOC))": "$(N)"}
 
 
 def records():
-    """Name → record type, type of elements, unit. Without the headings of tables."""
+    """Name → record type, type of elements, unit, and whether operators may write it. Without the headings of tables."""
     found = {}
     for file in "ebpfMon.db", "ebpfMonWatch.db", "ebpfMonIoc.db", "ebpfMonWatchSubscriptions.db", "ebpfMonIocSubscriptions.db", *paths.MODULE_DBS:
         text = (paths.DB / file).read_text()
@@ -21,7 +21,7 @@ def records():
                 name = name.replace(long, short)
             fields = dict(re.findall(r'field\((\w+),\s*"([^"]*)"\)', body))
             if not name.endswith("_LABELS_"):
-                found[name] = rtype, fields.get("FTVL", ""), fields.get("EGU", "")
+                found[name] = rtype, fields.get("FTVL", ""), fields.get("EGU", ""), fields["ASG"] == "EBPFMON"
     return found
 
 
@@ -46,12 +46,13 @@ def test_each_pv_has_a_row():
 
 
 def test_types_and_units():
-    for name, (rtype, ftvl, unit) in RECORDS.items():
+    for name, (rtype, ftvl, unit, is_written) in RECORDS.items():
         cells = ROWS[name]
         cell = cells["record, unit"]
         words = re.findall(r"\w+", cell)
         assert rtype in words and (not ftvl or ftvl in words), (name, cell)
         assert not unit or unit in re.split("[,;] ", cell), (name, unit)
+        assert is_written == ("**w**" in cell), name
 
 
 def test_each_command_is_documented():
