@@ -18,41 +18,49 @@ typedef struct {
 
 static const topTableSpec topTableSpecs[topTables] = {
     [topPuts] = {"PUTS, newest first", {
-        {"PUT_TIMES", "time", topAsTime}, {"PUT_PVS", "PV", topAsText}, {"PUT_OLD_VALUES", "old", topAsText},
-        {"PUT_VALUES", "new", topAsText}, {"PUT_WRITERS", "writer", topAsText}, {"PUT_IOCS", "IOC", topAsText},
-        {"PUT_RESULTS", "result", topAsText}, {"PUT_REASONS", "why unexpected", topAsText},
+        {"PUT_TIMES", "time", topAsTime}, {"PUT_PVS", "PV", topAsText, .fit = topFitKeep},
+        {"PUT_OLD_VALUES", "old", topAsText, .fit = topFitFirst}, {"PUT_VALUES", "new", topAsText},
+        {"PUT_WRITERS", "writer", topAsText}, {"PUT_IOCS", "IOC", topAsText, .fit = topFitFirst},
+        {"PUT_RESULTS", "result", topAsText}, {"PUT_REASONS", "why unexpected", topAsText, .fit = topFitFirst},
         {"PUT_BAD_FLAGS", "", topAsFlag, topFlagMajor}}, 1, 0},
     [topBadPuts] = {"UNEXPECTED PUTS that nobody acknowledged, newest first", {
-        {"PUT_BAD_TIMES", "time", topAsTime}, {"PUT_BAD_PVS", "PV", topAsText}, {"PUT_BAD_VALUES", "new", topAsText},
-        {"PUT_BAD_WRITERS", "writer", topAsText}, {"PUT_BAD_REASONS", "why unexpected", topAsText}}, 1, topMajor},
+        {"PUT_BAD_TIMES", "time", topAsTime}, {"PUT_BAD_PVS", "PV", topAsText, .fit = topFitKeep},
+        {"PUT_BAD_VALUES", "new", topAsText}, {"PUT_BAD_WRITERS", "writer", topAsText},
+        {"PUT_BAD_REASONS", "why unexpected", topAsText, .fit = topFitKeep}}, 1, topMajor},
     [topAutoPuts] = {"PUTS BY IOCS, newest first", {
-        {"AUTO_PUT_TIMES", "time", topAsTime}, {"AUTO_PUT_PVS", "PV", topAsText},
-        {"AUTO_PUT_OLD_VALUES", "old", topAsText}, {"AUTO_PUT_VALUES", "new", topAsText},
-        {"AUTO_PUT_WRITERS", "writer", topAsText},
-        {"AUTO_PUT_ORIGINS", "link and cause", topAsText}, {"AUTO_PUT_IOCS", "IOC", topAsText},
-        {"AUTO_PUT_RESULTS", "result", topAsText}, {"AUTO_PUT_REASONS", "why unexpected", topAsText}}, 1, 0},
+        {"AUTO_PUT_TIMES", "time", topAsTime}, {"AUTO_PUT_PVS", "PV", topAsText, .fit = topFitKeep},
+        {"AUTO_PUT_OLD_VALUES", "old", topAsText, .fit = topFitFirst}, {"AUTO_PUT_VALUES", "new", topAsText},
+        {"AUTO_PUT_WRITERS", "writer", topAsText, .fit = topFitFirst},
+        {"AUTO_PUT_ORIGINS", "link and cause", topAsText}, {"AUTO_PUT_IOCS", "IOC", topAsText, .fit = topFitFirst},
+        {"AUTO_PUT_RESULTS", "result", topAsText},
+        {"AUTO_PUT_REASONS", "why unexpected", topAsText, .fit = topFitFirst}}, 1, 0},
     [topIocs] = {"IOCS", {
-        {"IOC_NAMES", "IOC", topAsText}, {"IOC_PIDS", "pid", topAsCount}, {"IOC_VERSIONS", "Base", topAsText},
-        {"IOC_RECORD_CNTS", "records", topAsCount}, {"IOC_LEVELS", "level", topAsText},
-        {"IOC_COSTS", "cost %", topAsThousandths}, {"IOC_NOTES", "note", topAsText},
+        {"IOC_NAMES", "IOC", topAsText}, {"IOC_PIDS", "pid", topAsCount, .fit = topFitFirst},
+        {"IOC_VERSIONS", "Base", topAsText, .fit = topFitFirst}, {"IOC_RECORD_CNTS", "records", topAsCount},
+        {"IOC_LEVELS", "level", topAsText}, {"IOC_COSTS", "cost %", topAsThousandths, .fit = topFitFirst},
+        {"IOC_NOTES", "note", topAsText, .fit = topFitKeep},
         {"IOC_SEVERITIES", "", topAsFlag, topFlagSeverity}}, TOP_NONE, 0},
     [topHealth] = {"HEALTH OF IOCS", {
-        {"IOC_HEALTH_NAMES", "IOC", topAsText}, {"IOC_CPU_LOADS", "CPU %", topAsTenths},
+        {"IOC_HEALTH_NAMES", "IOC", topAsText, .fit = topFitKeep}, {"IOC_CPU_LOADS", "CPU %", topAsTenths},
         {"IOC_MEM_SIZES", "memory MB", topAsTenths}, {"IOC_FILE_CNTS", "files", topAsCount},
         {"IOC_THREAD_CNTS", "threads", topAsCount}, {"IOC_CLIENT_CNTS", "CA clients", topAsCount},
-        {"IOC_CHANNEL_CNTS", "channels", topAsCount}, {"IOC_UPTIMES", "up s", topAsCount}}, TOP_NONE, 0},
+        {"IOC_CHANNEL_CNTS", "channels", topAsCount, .fit = topFitFirst},
+        {"IOC_UPTIMES", "up s", topAsCount}}, TOP_NONE, 0},
     [topDelays] = {"LONGEST WAITS, last 10 s", {
-        {"IOC_DELAY_NAMES", "IOC", topAsText}, {"IOC_CBLOW_WAITS", "cbLow ms", topAsThousandths},
-        {"IOC_CBMEDIUM_WAITS", "cbMedium ms", topAsThousandths}, {"IOC_CBHIGH_WAITS", "cbHigh ms", topAsThousandths},
-        {"IOC_SCANONCE_WAITS", "scanOnce ms", topAsThousandths},
-        {"IOC_LOCK_HELD_TIMES", "lock held ms", topAsThousandths}, {"IOC_LOCK_HELD_ROOTS", "by chain of", topAsText},
-        {"IOC_CAS_CPU_LOADS", "CA server %", topAsTenths}}, 6, 0},
+        {"IOC_DELAY_NAMES", "IOC", topAsText, .fit = topFitKeep}, {"IOC_CBLOW_WAITS", "cbLow ms", topAsThousandths},
+        {"IOC_CBMEDIUM_WAITS", "cbMedium ms", topAsThousandths, .fit = topFitFirst},
+        {"IOC_CBHIGH_WAITS", "cbHigh ms", topAsThousandths},
+        {"IOC_SCANONCE_WAITS", "scanOnce ms", topAsThousandths, .fit = topFitFirst},
+        {"IOC_LOCK_HELD_TIMES", "lock held ms", topAsThousandths},
+        {"IOC_LOCK_HELD_ROOTS", "by chain of", topAsText, .fit = topFitKeep},
+        {"IOC_CAS_CPU_LOADS", "CA server %", topAsTenths, .fit = topFitFirst}}, 6, 0},
     [topScans] = {"SCAN THREADS", {
         {"SCAN_IOCS", "IOC", topAsText}, {"SCAN_NAMES", "scan", topAsText},
-        {"SCAN_PERIODS", "period s", topAsThousandths}, {"SCAN_PERIOD_MAXS", "longest s", topAsThousandths},
+        {"SCAN_PERIODS", "period s", topAsThousandths},
+        {"SCAN_PERIOD_MAXS", "longest s", topAsThousandths, .fit = topFitFirst},
         {"SCAN_LATE_CNTS", "late", topAsCount}, {"SCAN_LOADS", "load %", topAsTenths},
-        {"SCAN_TOP_RECORDS", "slowest record", topAsText}, {"SCAN_SEVERITIES", "", topAsFlag, topFlagSeverity}},
-        6, 0},
+        {"SCAN_TOP_RECORDS", "slowest record", topAsText, .fit = topFitKeep},
+        {"SCAN_SEVERITIES", "", topAsFlag, topFlagSeverity}}, 6, 0},
     [topRecords] = {"BUSIEST RECORDS", {
         {"PROC_TOP_NAMES", "record", topAsText}, {"PROC_TOP_CNTS", "processed", topAsCount},
         {"PROC_TOP_RATES", "per s", topAsTenths}, {"PROC_TOP_AT_LEAST", "", topAsFlag, topFlagAtLeast}}, 0, 0},
@@ -64,11 +72,12 @@ static const topTableSpec topTableSpecs[topTables] = {
         {"UNFOUND_NAMES", "name", topAsText}, {"UNFOUND_CNTS", "searches", topAsCount},
         {"UNFOUND_CLIENTS", "last client", topAsText}}, TOP_NONE, 0},
     [topSubscriptions] = {"SUBSCRIPTIONS, the worst first", {
-        {"SUBSCRIPTION_PVS", "PV", topAsText}, {"SUBSCRIPTION_STATES", "what is in the way", topAsText},
-        {"SUBSCRIPTION_CLIENTS", "client", topAsText}, {"SUBSCRIPTION_PROCESSES", "process", topAsText},
-        {"SUBSCRIPTION_RATES", "per s", topAsTenths}, {"SUBSCRIPTION_MERGED_CNTS", "merged", topAsCount},
-        {"SUBSCRIPTION_WAITING_CNTS", "wait", topAsCount}, {"SUBSCRIPTION_UNSENTS", "unsent B", topAsCount}},
-        TOP_NONE, 0},
+        {"SUBSCRIPTION_PVS", "PV", topAsText, .fit = topFitKeep},
+        {"SUBSCRIPTION_STATES", "what is in the way", topAsText}, {"SUBSCRIPTION_CLIENTS", "client", topAsText},
+        {"SUBSCRIPTION_PROCESSES", "process", topAsText}, {"SUBSCRIPTION_RATES", "per s", topAsTenths},
+        {"SUBSCRIPTION_MERGED_CNTS", "merged", topAsCount, .fit = topFitFirst},
+        {"SUBSCRIPTION_WAITING_CNTS", "wait", topAsCount},
+        {"SUBSCRIPTION_UNSENTS", "unsent B", topAsCount, .fit = topFitFirst}}, TOP_NONE, 0},
     [topLosses] = {"LOST EVENTS", {
         {"LOST_REASONS", "reason", topAsText}, {"LOST_CNTS", "lost", topAsCount, topFlagMinor}}, TOP_NONE, 0},
 };
@@ -378,7 +387,8 @@ static void findWidths(const tablePart *part, int isBrief, int width[TOP_COLUMNS
     }
 }
 
-#define LEAST_WIDTH 8 /* of a column that is made narrower */
+#define LEAST_WIDTH 8  /* of a column that is made narrower … */
+#define GOOD_WIDTH  14 /* … before other columns go; 2.5 times as much of one that stays wide */
 
 static int isEmpty(const tablePart *part, unsigned column)
 {
@@ -401,33 +411,55 @@ static int addWidths(const topTable *table, const int width[TOP_COLUMNS_MAX])
     return all;
 }
 
-/* On a narrow screen columns without any text go first, then wide texts become narrower, then the last columns go.
- * Returns how many of these; a width of 0: this column is not shown. */
+static int isKept(const topTable *table, unsigned column)
+{
+    return table->spec->column[column].fit == topFitKeep;
+}
+
+/* Makes wide texts narrower, the widest first, until the columns fit. 0: they do not, although all have "least". */
+static int makeNarrow(const topTable *table, int columns, int least, int width[TOP_COLUMNS_MAX])
+{
+    while (addWidths(table, width) > columns) {
+        unsigned widest = table->columns;
+
+        for (unsigned i = 0; i < table->columns; i++)
+            if (table->spec->column[i].format == topAsText &&
+                width[i] > (isKept(table, i) ? 5 * least / 2 : least) &&
+                (widest == table->columns || isKept(table, i) < isKept(table, widest) ||
+                 (isKept(table, i) == isKept(table, widest) && width[i] > width[widest])))
+                widest = i;
+        if (widest == table->columns)
+            return 0;
+        width[widest]--;
+    }
+    return 1;
+}
+
+/* On a narrow screen columns without any text go first, then those that may, then the last ones. Returns how many; a
+ * width of 0: this column is not shown. */
 static unsigned fitWidths(const tablePart *part, int columns, int width[TOP_COLUMNS_MAX])
 {
     const topTable *table = part->table;
-    unsigned gone = 0;
+    int wanted[TOP_COLUMNS_MAX], least = GOOD_WIDTH;
+    unsigned gone = 0, next;
 
     for (unsigned i = table->columns; columns && i-- > 0 && addWidths(table, width) > columns;)
         if (table->spec->column[i].format == topAsText && isEmpty(part, i))
             width[i] = 0;
-    while (columns && addWidths(table, width) > columns) {
-        unsigned widest = table->columns, last = 0;
-
-        for (unsigned i = 0; i < table->columns; i++) {
-            if (width[i] > LEAST_WIDTH && table->spec->column[i].format == topAsText &&
-                (widest == table->columns || width[i] > width[widest]))
-                widest = i;
-            last = width[i] ? i : last;
-        }
-        if (widest < table->columns) {
-            width[widest]--;
-        } else if (last) {
-            width[last] = 0;
+    memcpy(wanted, width, sizeof(wanted));
+    while (columns && !makeNarrow(table, columns, least, width)) {
+        next = table->columns;
+        while (next-- > 1 && (!wanted[next] || (least == GOOD_WIDTH && table->spec->column[next].fit != topFitFirst)))
+            ;
+        if (next) {
+            wanted[next] = 0;
             gone++;
+        } else if (least == GOOD_WIDTH) {
+            least = LEAST_WIDTH;
         } else {
             break;
         }
+        memcpy(width, wanted, sizeof(wanted));
     }
     return gone;
 }

@@ -85,11 +85,18 @@ typedef enum {
     topFlagAtLeast  /* not 0: the first number of the row is a lower bound */
 } topFlag;
 
+typedef enum {
+    topFitUsual,
+    topFitKeep, /* on a narrow screen it stays wide … */
+    topFitFirst /* … and this one goes first */
+} topFit;
+
 typedef struct {
     const char *name;    /* of the PV */
     const char *heading;
     topFormat   format;
     topFlag     flag;
+    topFit      fit;
 } topColumnSpec;
 
 typedef struct {

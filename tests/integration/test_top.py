@@ -88,6 +88,17 @@ def test_rows_are_those_of_caget(quiet, ioc):
         assert row[:3] == [name, count, f"{float(mean) / 1000:.3f}"] and row[4] == f"{float(most) / 1000:.3f}"
 
 
+def test_narrow_screen(quiet, ioc):
+    """On 80 columns PVs are whole, and how many puts there were; old values and IOCs go first."""
+    screen = Terminal([TOP, "-v", "puts", quiet.prefix], loopback.client(quiet.port), 24, 80)
+    try:
+        screen.wait(lambda t: re.search(rf"  {re.escape(ioc.prefix)}C0.PROC  .*  x20 ", t), "the run", 20)
+        heading = next(line.split() for line in screen.text.splitlines() if line.split()[:2] == ["time", "PV"])
+        assert {"new", "writer", "result"} <= set(heading) and "IOC" not in heading, heading
+    finally:
+        screen.close()
+
+
 def test_automatic_puts(quiet, ioc):
     """A put that a record makes through its link, with the link and its cause."""
     until(lambda: any(r[1].startswith(ioc.prefix + "TARGET") for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS")), 10,
