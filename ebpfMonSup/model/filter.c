@@ -91,7 +91,8 @@ int ebpfMonFilterCheck(ebpfMonFilter *filter, char *why, size_t size)
         return -1;
     }
     if (!isfinite(filter->timed) || filter->timed < 0 || filter->timed > 100) {
-        snprintf(why, size, "latencies cannot be measured in %g %% of the time: give 0 to 100 %% (always)", filter->timed);
+        snprintf(why, size, "latencies cannot be measured in %g %% of the time: give 0 to 100 %% (always)",
+                 filter->timed);
         return -1;
     }
     if (!isfinite(filter->budget) || filter->budget < 0 || filter->budget > 100) {

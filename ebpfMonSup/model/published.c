@@ -38,6 +38,8 @@ static void (*publishedListener)(ebpfMonGroup group);
 /* A function, because an initialiser would make all of the struct a part of the program's file. */
 static void setStartValues(void)
 {
+    ebpfMonPutValues *puts = &thePublished.puts;
+
     isInitialised = 1;
     thePublished.state = ebpfMonStarting;
     thePublished.ownState = ebpfMonStarting;
@@ -47,7 +49,7 @@ static void setStartValues(void)
     strcpy(thePublished.log.message, EBPFMON_NO_LOG);
     strcpy(thePublished.rules.message, "no rules: every put is expected");
     for (unsigned i = 0; i < EBPFMON_PUTS_MAX; i++)
-        thePublished.puts.all.order[i] = thePublished.puts.of[0].order[i] = thePublished.puts.of[1].order[i] = (uint8_t)i;
+        puts->all.order[i] = puts->of[0].order[i] = puts->of[1].order[i] = (uint8_t)i;
 }
 
 ebpfMonPublished *ebpfMonPublishedLock(void)
@@ -391,11 +393,11 @@ static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsig
 
         if (row->at < next && next - row->at > RUN_NS)
             break;
-        if (put->at < (row->ofRun ? row->runAt : row->at) || !isOfSameRun(row, put))
+        if (put->at < (row->run.count ? row->run.at : row->at) || !isOfSameRun(row, put))
             continue;
         at[rows++] = i;
         next = row->at;
-        if (row->ofRun)
+        if (row->run.count)
             break; /* it stands for the older ones */
     }
     return rows;
@@ -407,21 +409,23 @@ static int addToRun(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMo
 {
     unsigned at[RUN_ROWS], rows = findRun(list, put, at);
     uint64_t count = 1;
-    ebpfMonPut *row, first;
+    ebpfMonPutRun run;
+    ebpfMonPut *row;
 
-    if (!rows || (rows < RUN_ROWS && !list->put[list->order[at[0]]].ofRun))
+    if (!rows || (rows < RUN_ROWS && !list->put[list->order[at[0]]].run.count))
         return 0;
-    first = list->put[list->order[at[rows - 1]]];
-    if (!first.ofRun) {
-        first.runAt = first.at;
-        first.runTime = first.time;
-        ebpfMonTextCopy(first.runFirst, sizeof(first.runFirst), first.val);
+    row = &list->put[list->order[at[rows - 1]]];
+    run = row->run;
+    if (!run.count) {
+        run.at = row->at;
+        run.time = row->time;
+        ebpfMonTextCopy(run.first, sizeof(run.first), row->val);
     }
     row = &list->put[list->order[at[0]]];
     for (unsigned i = rows; i-- > 0;) {
         uint8_t index = list->order[at[i]];
 
-        count += list->put[index].ofRun ? list->put[index].ofRun : 1;
+        count += list->put[index].run.count ? list->put[index].run.count : 1;
         if (!i)
             break; /* the newest row stays */
         memmove(&list->order[at[i]], &list->order[at[i] + 1], --list->kept - at[i]);
@@ -429,10 +433,8 @@ static int addToRun(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMo
     }
     if (put->at >= row->at)
         *row = *put;
-    row->ofRun = count;
-    row->runAt = first.runAt;
-    row->runTime = first.runTime;
-    memcpy(row->runFirst, first.runFirst, sizeof(row->runFirst));
+    run.count = count;
+    row->run = run;
     row->serial = ++values->placed;
     place(list, at[0]);
     return 1;

@@ -541,7 +541,7 @@ void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
  * same time in monotonic ns, because the clock may be set back. Under the lock. */
 void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time, uint64_t at);
 /* The i-th newest put, from 0; of all kinds; or row of one kind, where many puts of one writer to one PV are one row
- * (ofRun). NULL: there are not so many. Under the lock. */
+ * (run). NULL: there are not so many. Under the lock. */
 const ebpfMonPut *ebpfMonPublishedGetPut(const ebpfMonPublished *published, unsigned i);
 const ebpfMonPut *ebpfMonPublishedGetPutOf(const ebpfMonPublished *published, ebpfMonPutKind kind, unsigned i);
 

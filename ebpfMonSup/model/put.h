@@ -72,6 +72,14 @@ const char *ebpfMonThroughName(ebpfMonThrough through);
 #define EBPFMON_SEEN_INSIDE 1 /* seen in the IOC, by a probe */
 #define EBPFMON_SEEN_WIRE   2 /* seen in packets */
 
+/* A run of puts that is one row. */
+typedef struct {
+    uint64_t count;       /* of its puts; 0: the row stands for one put */
+    uint64_t at;          /* when it began, in monotonic ns … */
+    epicsTimeStamp time;
+    char     first[EBPFMON_BRIEF_SIZE]; /* … and with which value */
+} ebpfMonPutRun;
+
 typedef struct ebpfMonPut {
     epicsTimeStamp time;
     uint64_t at;          /* the same in monotonic ns: the order of puts, because the clock may be set back */
@@ -143,10 +151,7 @@ typedef struct ebpfMonPut {
     int      byIoc;       /* nonzero: the client is an IOC of this host: a sequence or a CA link, no person */
     int      unexpected;  /* nonzero: the rules do not expect it; "rule" tells why */
     char     rule[96];
-    uint64_t ofRun;       /* of a row that stands for a run (published.c): puts of this run; 0: it stands for itself */
-    uint64_t runAt;       /* of the first put of the run: when, … */
-    epicsTimeStamp runTime;
-    char     runFirst[EBPFMON_BRIEF_SIZE]; /* … and its value */
+    ebpfMonPutRun run;    /* of a row that stands for a run (published.c) */
     uint64_t serial;      /* number in its published list, from 1 on: a put does not change any more once it has one */
 } ebpfMonPut;
 

@@ -400,14 +400,14 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size)
         return ebpfMonTextCopy(buf, size, line);
     case ebpfMonCellPutResult:
         used = ebpfMonPutOutcome(put, line, sizeof(line));
-        if (put->ofRun) {
+        if (put->run.count) {
             epicsTimeToStrftime(since, sizeof(since),
-                                epicsTimeDiffInSeconds(&put->time, &put->runTime) < 43200 ? "%H:%M:%S" : "%m-%d %H:%M",
-                                &put->runTime);
-            snprintf(run, sizeof(run), "x%llu%s%s since %s from %s", (unsigned long long)put->ofRun, used ? " " : "",
-                     line, since, put->runFirst);
+                                epicsTimeDiffInSeconds(&put->time, &put->run.time) < 43200 ? "%H:%M:%S" : "%m-%d %H:%M",
+                                &put->run.time);
+            snprintf(run, sizeof(run), "x%llu%s%s since %s from %s", (unsigned long long)put->run.count,
+                     used ? " " : "", line, since, put->run.first);
         }
-        return ebpfMonTextCopy(buf, size, put->ofRun ? run : line);
+        return ebpfMonTextCopy(buf, size, put->run.count ? run : line);
     default:
         return 0;
     }

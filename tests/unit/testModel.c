@@ -316,9 +316,9 @@ static int isRun(unsigned i, const char *pv, uint64_t count, const char *first, 
     const ebpfMonPut *put = ebpfMonPublishedGetPutOf(ebpfMonPublishedLock(), ebpfMonPutAutomatic, i);
 
     ebpfMonPublishedUnlock();
-    testDiag("%s x%llu from %s to %s", put->pv, (unsigned long long)put->ofRun, put->runFirst, put->val);
-    return isPut(put, pv) && strcmp(put->val, value) == 0 && put->ofRun == count &&
-           (!first || strcmp(put->runFirst, first) == 0);
+    testDiag("%s x%llu from %s to %s", put->pv, (unsigned long long)put->run.count, put->run.first, put->val);
+    return isPut(put, pv) && strcmp(put->val, value) == 0 && put->run.count == count &&
+           (!first || strcmp(put->run.first, first) == 0);
 }
 
 /* One writer writes two PVs in turn. */
