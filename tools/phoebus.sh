@@ -10,8 +10,12 @@
 # put (PV=, TIME=, NEW=, …) for the displays of one IOC, record and put. EPICS_CA_ADDR_LIST and so on: where the monitor
 # is. It needs Java 17 or later (JAVA), and a screen (DISPLAY) or Xvfb. SECONDS_SHOWN: how long each display is shown
 # (6). ONLY_PICTURES=true: do not press buttons.
+#
+# Some modules of Phoebus suffice: in its source "mvn -am -DskipTests -pl app/display/runtime,app/display/actions,\
+# app/display/representation-javafx,app/databrowser,core/pv-ca,core/pv-pva,core/formula package". Without its fonts
+# (app/display/fonts, installed on the host) texts are wider than at a site.
 set -eu
-[ $# -ge 3 ] || { sed -n '3,12s/^# \{0,1\}//p' "$0"; exit 2; }
+[ $# -ge 3 ] || { sed -n '3,16s/^# \{0,1\}//p' "$0"; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd)
 jars=$1
 folder=$2

@@ -37,11 +37,11 @@ class Clicked:
 def test_each_row_opens_a_page(display):
     """Each table of IOCs, records or puts writes its selected row to a local PV of this display, and has the script.
     The script opens the right display, with macros from the right columns."""
-    meaning = {"IOC": "IOC", "Record": "REC", "Root record": "REC", "Time": "TIME", "PV": "PV", "New value": "NEW",
+    meaning = {"IOC": "IOC", "Record": "REC", "Root record": "REC", "Asynchronous record": "REC", "Time": "TIME", "PV": "PV", "New value": "NEW",
                "Old value": "OLD", "Writer": "WRITER", "Link and cause": "ORIGIN", "Result": "RESULT", "Why unexpected": "WHY"}
     for w in display[1].iterfind("widget[@type='table']"):
         columns = [c.findtext("name") for c in w.find("columns")]
-        if columns[0] not in ("IOC", "Record", "Root record", "Time"):
+        if columns[0] in ("Name never found", "Reason"):
             continue
         name = w.findtext("name")
         local = f"loc://$(DID)_{name}<VTable>"
@@ -52,8 +52,10 @@ def test_each_row_opens_a_page(display):
         (_, file, target, macros), = Clicked(name, [[f"{c} of the row" for c in columns]]).opened
         assert file in OF_ONE and target == "TAB" and macros["P"] == "far:EBPF:"
         wanted = {meaning[c]: f"{c} of the row" for c in columns if c in meaning}
-        if file != "ebpfMonPut.bob":
-            wanted = {meaning[columns[0]]: wanted[meaning[columns[0]]]}
+        if file == "ebpfMonIoc.bob":
+            wanted = {"IOC": wanted["IOC"]}
+        elif file == "ebpfMonRecord.bob":
+            wanted = {"REC": wanted.get("REC") or wanted["PV"]}
         else:
             wanted = {n: wanted.get(n, "") for n in PUT} | {"REC": wanted["PV"]}
         assert macros == wanted | {"P": "far:EBPF:"}, name
@@ -63,6 +65,8 @@ def test_rows_of_fields_and_of_two_iocs_open_the_record():
     (_, _, _, macros), = Clicked("PutsTable", [["", "A:B.HIGH", "1", "0", "", "ioc", ""]]).opened
     assert (macros["PV"], macros["REC"]) == ("A:B.HIGH", "A:B")
     (_, file, _, macros), = Clicked("ChainTopTable", [["A:B@ioc1", 1]]).opened
+    assert file == "ebpfMonRecord.bob" and macros["REC"] == "A:B"
+    (_, file, _, macros), = Clicked("SubscriptionsTable", [["A:B.HIGH", "ok"]]).opened
     assert file == "ebpfMonRecord.bob" and macros["REC"] == "A:B"
 
 

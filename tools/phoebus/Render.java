@@ -91,7 +91,8 @@ public class Render extends Application
 
     /** What is not about displays: a busy machine, windows that close while values come, how it was started. */
     private static final String NOISE = "(?s).*(Unsupported JavaFX configuration|" +
-        "timeout representing new content|Skipping image update|User destroyed channel|Representation update failed|Skipping display shutdown|Adjusting the range).*";
+        "timeout representing new content|Skipping image update|User destroyed channel|Representation update failed|" +
+        "Skipping display shutdown|Adjusting the range|Received unexpected monitor).*";
 
     /** Everything else that Phoebus logs as a warning or worse. */
     private static class Warnings extends Handler

@@ -10,7 +10,8 @@ PUT = "ebpfMonPut.bob"
 # Table -> page, and the macro of each cell of a row.
 PAGES = {
     "IocsTable": IOC, "IocHealthTable": IOC, "IocDelaysTable": IOC, "ScansTable": IOC,
-    "ProcTopTable": RECORD, "ChainTopTable": RECORD,
+    "ProcTopTable": RECORD, "ChainTopTable": RECORD, "AsyncTopTable": RECORD, "SubscriptionsTable": RECORD,
+    "ClientsTable": ("ebpfMonIoc.bob", [None, "IOC"]),
     "PutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "IOC", "RESULT", "WHY"]),
     "AutoPutsTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "ORIGIN", "IOC", "RESULT", "WHY"]),
     "HistoryTable": (PUT, ["TIME", "PV", "NEW", "OLD", "WRITER", "IOC", "RESULT"]),
@@ -19,13 +20,13 @@ PAGES = {
 
 
 def find_macros(names, row):
-    macros = dict((name, "%s" % cell) for name, cell in zip(names, row))
+    macros = dict((name, "%s" % cell) for name, cell in zip(names, row) if name)
     if "PV" in macros:
         macros["REC"] = macros["PV"].split(".")[0]
         for name in ("OLD", "ORIGIN", "IOC", "RESULT", "WHY"):
             macros.setdefault(name, "")
     if "REC" in macros:
-        macros["REC"] = macros["REC"].split("@")[0]  # RECORD@IOC: two IOCs have it
+        macros["REC"] = macros["REC"].split("@")[0].split(".")[0]  # RECORD@IOC: two IOCs have it
     return macros
 
 
