@@ -340,7 +340,7 @@ static int isEarlier(const epicsTimeStamp *a, const epicsTimeStamp *b)
 }
 
 /* Moves the put up to its place in the order of times. */
-static void place(ebpfMonPutList *list, unsigned from)
+static void placeRow(ebpfMonPutList *list, unsigned from)
 {
     uint8_t index = list->order[from];
     unsigned at = 0;
@@ -364,7 +364,7 @@ static void addToList(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpf
         return;
     *row = *put;
     row->serial = ++values->placed;
-    place(list, at);
+    placeRow(list, at);
 }
 
 #define RUN_ROWS 10                       /* more puts of one run are one row */
@@ -436,7 +436,7 @@ static int addToRun(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMo
     run.count = count;
     row->run = run;
     row->serial = ++values->placed;
-    place(list, at[0]);
+    placeRow(list, at[0]);
     return 1;
 }
 
