@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Compares the displays with the database, and checks the displays that links of alarms open. Phoebus does not complain
 about a PV that does not exist, or about an unknown element. The alarm tree itself: test_alarm_tree.py."""
+import math
 import re
 import subprocess
 import sys
@@ -463,6 +464,22 @@ def test_heat_maps_have_the_size_of_their_pvs(records):
         text = records[re.search(r"\)(\w+)", w.findtext("pv_name"))[1]][1]
         size = int(w.findtext("data_width")) * int(w.findtext("data_height"))
         assert f'field(NELM, "{size}")' in text, w.findtext("name")
+
+
+def test_no_light_is_green_without_values():
+    """Phoebus takes a formula that is not a number for 0, without an alarm. So 0 is "not known", and green is 1."""
+    lights = [(w, m) for name in DISPLAYS for w, m in bob.widgets(OP / "bob", name, {"P": "P:", "ROW": "0", **OF_ONE.get(name, {})})
+              if w.get("type") == "multi_state_led"]
+    for w, macros in lights:
+        states = {s.findtext("value"): s.find("color/color").get("name") for s in w.findall("states/state")}
+        formula, = bob.names(w, macros)
+        assert states["0"] == "INVALID" and states["1"] == "OK" and formula.startswith("="), (w.findtext("name"), formula)
+        value = bob.evaluate(formula, lambda _: math.nan)
+        assert value is None or math.isnan(value), (formula, value)
+        if "elementAt" not in formula:  # severities NO_ALARM to INVALID; off
+            assert [states[str(bob.evaluate(formula, lambda n, s=s: s if n.endswith("SEVR") else 1))] for s in range(4)] == \
+                ["OK", "MINOR", "MAJOR", "INVALID"], formula
+    assert len(lights) > 40
 
 
 def test_percentiles_are_marked():
