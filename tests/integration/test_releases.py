@@ -267,7 +267,8 @@ def test_chains(watched, monitor, ioc):
 
 def test_cause_of_a_cp_link(watched, monitor, ioc):
     """Before 7.0.10 scanOnce makes the record process, then the thread of CA links."""
-    monitor.at_level("trace", ioc)
+    if monitor.iocs()[ioc.pid][3] != "trace":
+        monitor.at_level("trace", ioc)
     ioc.put("CPIN", 12)
     line = put_of(monitor, ioc.prefix + "CPOUT", "0 -> 12")
     assert f"link {ioc.prefix}CPMID.OUT" in line and f"CP link from {ioc.prefix}CPIN" in line, line
