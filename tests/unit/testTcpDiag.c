@@ -150,7 +150,8 @@ static long readLinkLocal(void)
     peer.sport = here.sin6_port;
     memcpy(peer.addr6, &own.sin6_addr, sizeof(peer.addr6));
     memcpy(peer.saddr6, &here.sin6_addr, sizeof(peer.saddr6));
-    peer.addr = peer.saddr = ebpfMonShortAddress(peer.addr6);
+    peer.addr = ebpfMonShortAddress(peer.addr6); /* perhaps of ::1: the other address is tentative at first */
+    peer.saddr = ebpfMonShortAddress(peer.saddr6);
     return ebpfMonTcpBytesFindReceived(0, &peer, &received) == 1 && received == sizeof(data) ?
         ebpfMonTcpDiagReadQueue(0, &peer) : -1;
 }
