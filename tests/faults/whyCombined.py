@@ -3,6 +3,7 @@
 import os
 import socket
 import threading
+import time
 
 from tests.faults.whyFaults import EVENTS_OFF, Question, Subscriber, TICK, camonitor, fault, pva, write, written
 from tests.harness import badlink, db, kernel, loopback, paths, rawca
@@ -165,6 +166,7 @@ def before_restart(t):
     client.close()
     ioc.kill()
     until(lambda: "is gone" in t.why(ioc.prefix + "SET")[0], 30, "its end is told")
+    time.sleep(0.1)  # the kernel tells the start of a process to 0.01 s
     t.watch(ioc.start())
     yield Question(ioc.prefix + "SET", r"write: 5 .* by early@test.* was made, and the IOC has been restarted since; the field is 0 now", "early@", (ioc.prefix + "KEPT", "early@"), also="(post: no client|IOC: |no IOC)")
 
