@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Messages that a server takes, and that no usual client sends: each put is shown with its own result, or what is not known is counted.
 Most go to servers that are no IOCs, of which only packets tell. And another server comes to the port of one that has gone."""
+import contextlib
 import os
 import socket
 import struct
@@ -94,18 +95,17 @@ class Relay(threading.Thread):
         """To searches by TCP it answers that it has the PV itself."""
         return message.replace(struct.pack("<H", self.server), struct.pack("<H", self.port)) if message[3] == 4 else message
 
-    @staticmethod
-    def carry(source, sink, change):
+    def carry(self, source, sink, change):
         data = b""
-        while more := source.recv(65536):
-            data += more
-            while len(data) >= 8:
-                size = 8 + (0 if data[2] & 1 else struct.unpack(">I" if data[2] & 128 else "<I", data[4:8])[0])
-                if len(data) < size:
-                    break
-                sink.sendall(change(bytearray(data[:size])))
-                data = data[size:]
-        sink.close()
+        with source, sink, contextlib.suppress(OSError):  # one of them has closed it
+            while more := source.recv(65536):
+                data += more
+                while len(data) >= 8:
+                    size = 8 + (0 if data[2] & 1 else struct.unpack(">I" if data[2] & 128 else "<I", data[4:8])[0])
+                    if len(data) < size:
+                        break
+                    sink.sendall(change(bytearray(data[:size])))
+                    data = data[size:]
 
 
 def changed(how):

@@ -66,6 +66,12 @@ def test_over_a_bad_link(link, servers, monitor, log, kind):
     until(lambda: "done" in client.lines or not client.running, 60, client.output)
     assert client.running, client.output()
     arrays = list(range(0, PUTS, 50))
+
+    def state():
+        missing = set(range(PUTS)) - {int(o["value"]) for o in log.of(ioc.prefix + "LONG")}
+        return f"{missing} are missing, {monitor.get('PACKET_LOST_CNT')} lost, {monitor.get('PACKET_GAP_CNT')} gaps, {monitor.losses()}"
+
+    until(lambda: len(log.of(ioc.prefix)) > PUTS + len(arrays), 10, state)
     lines = log.next(PUTS + len(arrays) + 1, ioc.prefix, 0)
     longs = [o for o in lines if o["pv"] == ioc.prefix + "LONG"]
     assert [int(o["value"]) for o in longs] == list(range(PUTS)) + [-1]
