@@ -154,8 +154,9 @@ def change(r, monitor, calm):
 
 
 def judge(watched, before, after):
-    """Texts of counts that are wrong; how many are low and marked, marked and exact, exact."""
-    wrong, low, needless, exact = [], 0, 0, 0
+    """Texts of counts that are wrong, or rise by too much; how many are low and marked, marked and exact, exact. What a record did while
+    its IOC started may be counted later, when a program looks at it for the first time: then the whole count must not be too high."""
+    wrong, late, low, needless, exact = [], [], 0, 0, 0
     for name, counted in after[1].items():
         true, got = after[0].get(name, 0) - before[0].get(name, 0), counted.count - before[1][name].count
         marked = "atleast" in counted.flags
@@ -163,7 +164,11 @@ def judge(watched, before, after):
         needless += got == true and marked
         exact += got == true and not marked
         if got > true or (got < true and not marked):
-            wrong.append(f"{name.removeprefix(watched.ioc.prefix)} {got} of {true}{', marked' if marked else ''} {' '.join(counted.flags)}")
+            isLate = got > true and counted.count <= after[0].get(name, 0) and before[1][name].count < before[0].get(name, 0)
+            (late if isLate else wrong).append(f"{name.removeprefix(watched.ioc.prefix)} {got} of {true}{', marked' if marked else ''}; since the start "
+                                               f"{counted.count} of {after[0].get(name, 0)} {' '.join(counted.flags)}")
+    if late:
+        print(f"  {watched.part}, counted later: {late}", flush=True)
     return wrong, low, needless, exact
 
 
