@@ -20,7 +20,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 ASK = TOP / "bin" / os.environ.get("EPICS_HOST_ARCH", "linux-x86_64") / "ebpfMonHistory"
 WEEK = 7 * 86400 * 10**9
 TREE = "".join(f"      {i}.0 us    FLNK > RING:REC{i} (calcout) = {i}\n" for i in range(8))
-COLUMNS = "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, n, first, chain, source, tree"
+COLUMNS = "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, n, first, chain, source, tree, trace"
 
 
 def schema():
@@ -28,7 +28,7 @@ def schema():
     failed = re.search(r'define EBPFMON_HISTORY_FAILED (".*")', (folder / "historyStore.h").read_text())[1]
     source = (folder / "historyStore.c").read_text().replace("EBPFMON_HISTORY_FAILED", failed)
     found = re.search(r"schema\[\] =\n(.*?);\n", source, re.S)[1]
-    version = re.search(r"kind = \{ 0x65426d48 [^,]*, (\d+),", source)[1]
+    version = re.search(r"define VERSION (\d+)", source)[1]
     return "".join(re.findall(r'"(.*?)"', found)) + f"PRAGMA application_id = 0x65426d48; PRAGMA user_version = {version};"
 
 
@@ -44,15 +44,15 @@ def rows(count, begin):
         if kind < 6:
             chain = f"{at:016x}.{i % 4000:x}"
             yield (at, "put", 0, ioc, pv, str(i), str(i - 1), user, host, f"10.0.0.7:{i % 60000}", f"{user}@{host} caput[{i % 9999}]",
-                   f"CA 10.0.0.7:{i % 60000}", "ok", 1, at, chain, None, None)
+                   f"CA 10.0.0.7:{i % 60000}", "ok", 1, at, chain, None, None, f"{choice.randrange(1 << 128):032x}")
         elif kind < 9:
             yield (at, "put", 1, ioc, pv, str(i), None, user, host, None, f"{user}@{host}", f"link {pv}:L.OUT, chain of {pv}:SET, put by "
-                   f"{user}@{host}", "ok", 1, at, None, chain, None)
+                   f"{user}@{host}", "ok", 1, at, None, chain, None, None)
         elif i % 100 == 9:
-            yield (at, "chain", 1, ioc, pv, "12.000 ms, 8 records", None, None, None, None, None, None, None, 1, at, f"{at:016x}.1", None, TREE)
+            yield (at, "chain", 1, ioc, pv, "12.000 ms, 8 records", None, None, None, None, None, None, None, 1, at, f"{at:016x}.1", None, TREE, None)
         else:
             yield (at, "minute", 1, ioc, None, f'{{"cpu":{choice.random():.3f},"memory":30,"processed_per_s":{choice.randrange(900)}}}', None, None,
-                   None, None, None, None, None, 1, at, None, None, None)
+                   None, None, None, None, None, 1, at, None, None, None, None)
 
 
 def ask(file, *words, status=0):
@@ -71,7 +71,7 @@ def make(file, count):
     base = sqlite3.connect(file)
     base.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000;" +
                        ";".join(s for s in schema().split(";") if s not in indexes))
-    base.executemany(f"INSERT INTO rows ({COLUMNS}) VALUES ({','.join('?' * 18)})", rows(count, time.time_ns() - WEEK))
+    base.executemany(f"INSERT INTO rows ({COLUMNS}) VALUES ({','.join('?' * 19)})", rows(count, time.time_ns() - WEEK))
     base.commit()
     base.executescript(";".join(indexes) + "; PRAGMA journal_mode = WAL")
     base.close()
