@@ -184,6 +184,7 @@ uint64_t ebpfMonAssemblyHashWhole(const uint8_t *p, const ebpfMonFrame *f)
 #define WAIT_NS   1000000000ull /* a second: packets are reordered by far less, and bytes that were acknowledged are
                                  * not sent again */
 #define AGAIN_NS  60000000000ull /* bytes that the network has lost are sent again after 0.2 s, 0.4 s, … (RFC 6298) */
+#define OVERTAKE_NS 50000000ull /* packets overtake each other by far less */
 #define FAR       (16 << 20)
 #define FAR_MAX   4
 #define CHUNK_MAX 1024u         /* segments that may wait: limits the search in the list */
@@ -369,7 +370,7 @@ void ebpfMonStreamSegment(ebpfMonStream *s, const ebpfMonSegment *segment, uint6
     if (!s->started) {
         s->started = 1;
         s->next = s->begun = seq;
-        s->sureFrom = time + WAIT_NS;
+        s->sureFrom = time + OVERTAKE_NS;
     }
     ahead = getDistance(seq, s->next);
     if (!isWithin(seq, s->next)) {
@@ -432,9 +433,9 @@ void ebpfMonStreamAck(ebpfMonStream *s, uint32_t ack, uint64_t time)
 }
 
 /* How long bytes may be missing, ns. We get all packets of a connection whose begin we saw, or that we have followed
- * for a while: packets that were sent before we looked come within that time. So if none of our packets was lost, the
- * network has lost the bytes, and they will be sent again; unless the other side has acknowledged them: then they came
- * by another way. */
+ * for a while: what is missing then was not overtaken by the first packet that we saw. So if none of our packets was
+ * lost, the network has lost the bytes, and they will be sent again; unless the other side has acknowledged them: then
+ * they came by another way. */
 static uint64_t findPatience(const ebpfMonStream *s)
 {
     return s->since >= s->sureFrom && !s->acked && s->account->lossAt <= s->lastAt ? AGAIN_NS : WAIT_NS;

@@ -188,7 +188,7 @@ static void testJoinedLate(void)
         half = b.len / 2;
         ebpfMonWireSetLossAt(w, 0);
         say(w, &k, 0, b.p, b.len);
-        k.time += late ? 1500 * MS : 500 * MS;
+        k.time += late ? 100 * MS : 20 * MS;
         sendAt(w, &k, 0, k.seq[0] + (uint32_t)half, ACK, b.p + half, b.len - half, b.len - half);
         ebpfMonWireTick(w, k.time + 2000 * MS);
         testOk(log.count[ebpfMonWireGap] == (unsigned)!late, late ? "followed for a while: waited for" :
