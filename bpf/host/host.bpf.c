@@ -40,15 +40,18 @@ int ebpfmon_exec(__u64 *ctx)
 /* do_exit() has set the code before; all threads of a process that ends as a whole have the same (do_group_exit()). */
 static __always_inline void sendExit(struct task_struct *task, __u32 iocId)
 {
-    struct ebpfMonExitEvent *e = reserveEvent(0, sizeof(*e));
     struct signal_struct *signal = BPF_CORE_READ(task, signal);
+    __u32 code = BPF_CORE_READ(task, exit_code);
+    struct ebpfMonExitEvent *e;
 
+    /* Before the event is reserved: kernel 6.1 does not see that "e" is not NULL if it is kept over these reads. */
+    if (bpf_core_field_exists(signal->oom_mm) && BPF_CORE_READ(signal, oom_mm))
+        code |= EBPFMON_EXIT_OOM;
+    e = reserveEvent(0, sizeof(*e));
     if (!e)
         return;
     fillHostHead(&e->head, EBPFMON_EV_EXIT, bpf_get_current_pid_tgid(), iocId);
-    e->code = BPF_CORE_READ(task, exit_code);
-    if (bpf_core_field_exists(signal->oom_mm) && BPF_CORE_READ(signal, oom_mm))
-        e->code |= EBPFMON_EXIT_OOM;
+    e->code = code;
     e->pad = 0;
     commitEvent(e);
 }
