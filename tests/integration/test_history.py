@@ -233,9 +233,9 @@ def check_hosts(file, tmp_path, near, far):
         assert subprocess.run([ASK, "-d", receiver, *words], capture_output=True).returncode == 2, words
 
 
-def sent_puts(file, pv):
-    """Time (ns) and trace of each put over the network to this PV, but of runs."""
-    return query(file, f"SELECT time, trace FROM rows WHERE pv = '{pv}' AND trace IS NOT NULL AND n = 1 ORDER BY time")
+def sent_puts(file, pv, value):
+    """Time (ns) and trace of each put of this value over the network to this PV; of a run that of its last one."""
+    return query(file, f"SELECT time, trace FROM rows WHERE pv = '{pv}' AND value = '{value}' AND trace IS NOT NULL ORDER BY time")
 
 
 def hidden(pid, empty):
@@ -282,15 +282,14 @@ def test_why_two_hosts(new_monitor, rotel, tmp_path):
             subprocess.run(badlink.in_namespace(link.a, [paths.BASE_BIN / "caput", near.prefix + "SET", value]), check=True, timeout=60, env={
                 **os.environ, "EPICS_CA_ADDR_LIST": f"{link.addrA}:{near.port}", "EPICS_CA_AUTO_ADDR_LIST": "NO"})
 
-        until(lambda: (put(4), sent_puts(files[1], far.prefix + "IN"))[1], 30, "the link is connected")
-        until(lambda: all(sent_puts(file, far.prefix + "IN") for file in files), 30, lambda: [ask(file, "-a", "-n", "0") for file in files])
-        for _ in range(3):  # the same value
-            before = [len(sent_puts(file, far.prefix + "IN")) for file in files]
+        until(lambda: (put(4), sent_puts(files[1], far.prefix + "IN", 8))[1], 30, "the link is connected")
+        for n in 1, 2, 3:  # the same value
             put(5)
-            until(lambda: all(len(sent_puts(file, far.prefix + "IN")) > n for file, n in zip(files, before)), 20, "the put is in both files")
-        here, there = (sent_puts(file, far.prefix + "IN")[-3:] for file in files)
+            until(lambda: all(len(sent_puts(file, far.prefix + "IN", 10)) == n for file in files), 20, "the put is in both files")
+        here, there = (sent_puts(file, far.prefix + "IN", 10) for file in files)
         ids = [trace for _, trace in there]
         assert ids == [trace for _, trace in here] and len(set(ids)) == 3
+
         def exported(ioc):
             return {s["trace"] for s in rotel.spans() if s["service"] == ioc.name}
 
