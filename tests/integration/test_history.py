@@ -247,7 +247,6 @@ def spans_of(file, *words):
     return [s for r in json.loads(ask(file, "why", *words, "--otlp"))["resourceSpans"] for scope in r["scopeSpans"] for s in scope["spans"]]
 
 
-@pytest.mark.long  # a minute and a half: a put of a link is written when its run may have ended
 def test_why_two_hosts(new_monitor, rotel, tmp_path):
     """Two network namespaces with a monitor and a history each, which do not see each other's IOC. Each of three equal writes of
     a link is the same put in both files, and has the id of the trace that both export. "why" leads from one host to the other, also if
