@@ -367,8 +367,11 @@ static void addToList(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpf
     placeRow(list, at);
 }
 
-#define RUN_ROWS 10                       /* more puts of one run are one row */
 #define RUN_NS   (60 * EBPFMON_SECOND_NS) /* after such a pause another run begins */
+#define RUN_ROWS 40
+
+/* More puts of one run are one row. Of what people do each put counts; links write all the time. */
+static const unsigned runRows[ebpfMonPutKinds] = { [ebpfMonPutByClient] = RUN_ROWS, [ebpfMonPutAutomatic] = 10 };
 
 /* Nonzero: one program, whatever its number, or one link made both puts to one PV, with one cause and one result. */
 static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
@@ -383,12 +386,12 @@ static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
 
 /* Finds the rows of the run that this put continues, whatever stands between them. Returns their number; the newest
  * comes first. */
-static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsigned at[RUN_ROWS])
+static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsigned most, unsigned at[RUN_ROWS])
 {
     uint64_t next = put->at;
     unsigned rows = 0;
 
-    for (unsigned i = 0; i < list->kept && rows < RUN_ROWS; i++) {
+    for (unsigned i = 0; i < list->kept && rows < most; i++) {
         const ebpfMonPut *row = &list->put[list->order[i]];
 
         if (row->at < next && next - row->at > RUN_NS)
@@ -405,14 +408,15 @@ static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsig
 
 /* Adds the put to its run, if that has so many puts that it is one row: the newest put, how many there were, and the
  * first. Returns 0: the put is a row of its own. */
-static int addToRun(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMonPut *put)
+static int addToRun(ebpfMonPutValues *values, ebpfMonPutKind kind, const ebpfMonPut *put)
 {
-    unsigned at[RUN_ROWS], rows = findRun(list, put, at);
+    ebpfMonPutList *list = &values->of[kind];
+    unsigned at[RUN_ROWS], rows = findRun(list, put, runRows[kind], at);
     uint64_t count = 1;
     ebpfMonPutRun run;
     ebpfMonPut *row;
 
-    if (!rows || (rows < RUN_ROWS && !list->put[list->order[at[0]]].run.count))
+    if (!rows || (rows < runRows[kind] && !list->put[list->order[at[0]]].run.count))
         return 0;
     row = &list->put[list->order[at[rows - 1]]];
     run = row->run;
@@ -443,11 +447,11 @@ static int addToRun(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpfMo
 void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put)
 {
     ebpfMonPutValues *values = &published->puts;
-    ebpfMonPutList *list = &values->of[ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient];
+    ebpfMonPutKind kind = ebpfMonPutIsAutomatic(put) ? ebpfMonPutAutomatic : ebpfMonPutByClient;
 
     addToList(values, &values->all, put);
-    if (!addToRun(values, list, put))
-        addToList(values, list, put);
+    if (!addToRun(values, kind, put))
+        addToList(values, &values->of[kind], put);
 }
 
 void ebpfMonPublishedSetTime(ebpfMonPublished *published, ebpfMonGroup group, epicsTimeStamp time, uint64_t at)
