@@ -100,11 +100,11 @@ TOGETHER = [
 # (test_tutorial) stand at the begin.
 LONG = [
     "test_fuzz", "test_explore", "test_subscriptions_pva", "test_lights", "test_forged_packets", "test_shared_thread",
-    "test_tutorial", "test_shares", "test_subscriptions.py", "test_passes.py", "test_history", "test_operators",
+    "test_tutorial", "test_shares", "test_unconnected", "test_subscriptions.py", "test_passes.py", "test_history", "test_operators",
     "test_counts_exact", "test_translated", "test_displays", "test_counts_late", "test_gateways", "test_put_corpus",
     "test_counts.py", "test_waits", "test_settings", "test_hostile.py", "test_usage", "test_other_iocs", "test_otlp",
     "test_lifecycle", "test_traces_across_iocs", "test_packets.py", "test_packets_bad_link", "test_releases",
-    "test_turns", "test_unconnected", "test_query_attacks", "test_other_servers", "test_put_origins", "test_health",
+    "test_turns", "test_urgent_data", "test_query_attacks", "test_other_servers", "test_put_origins", "test_health",
     "test_hosts_partly_watched", "test_recsync", "test_pvs", "test_query_uses", "test_stripped", "test_queries",
     "test_containers", "test_lost_packets", "test_queues", "test_ipv6", "test_put_attach", "test_locks",
     "test_passes", "test_install", "test_inventory", "test_incomplete_traces", "test_demo", "test_hosts",

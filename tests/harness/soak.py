@@ -50,6 +50,7 @@ CHECK_LONG = {
     "test_little_memory[addresses]": "test_little_memory[group]",
     "test_large_iocs": "test_records",
     "test_table_grows": "test_places_are_used_again",
+    "test_bounded_memory_over_restarts": "test_start_again",
     # counts: threads that meet
     "test_old_defects": "test_explore",
     "test_passes_stretches.py": "test_passes_random.py",
@@ -106,7 +107,8 @@ CHECK_LONG = {
     "test_seen_whom_it_serves[MANY-127.0.0.1]": "test_seen_whom_it_serves[MANY-[::1]]",
     "test_attacked_connection[other-finish]": "test_attacked_connection[other-reset]",
     "test_attacked_connection[ioc-reset]": "test_attacked_connection[ioc-finish]",
-    "test_changing_links": "test_short_iocs",
+    "test_changing_links": "test_loads_slowly",
+    "test_short_iocs": "test_loads_slowly",
     "test_older_connection[masquerade]": "test_older_connection[dnat]",
     "test_server_without_base[masquerade]": "test_server_without_base[dnat]",
     "test_usage.py::test_pv_access[softIocPVA]": "test_usage.py::test_pv_access[pvxs]",
