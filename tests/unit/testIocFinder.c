@@ -319,7 +319,8 @@ static void testCharged(void)
     ebpfMonForeignCharge(child, 20 * EBPFMON_SECOND_NS);
     testOk1(ebpfMonForeignIsCharged(child));
     begin = ebpfMonClockMonotonic();
-    found = finds(finder, child, DEADLINE, &image); /* 4 s, but those of root are in the same row if it is charged, too */
+    /* 4 s; more if root is charged, too: its processes stand in the same row */
+    found = finds(finder, child, DEADLINE, &image);
     testOk(found, "the IOC among %d others is found, after %.1f s", OTHERS,
            (double)(ebpfMonClockMonotonic() - begin) / 1e9);
     for (int i = 0; i < OTHERS; i++)
