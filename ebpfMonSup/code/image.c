@@ -412,7 +412,7 @@ int ebpfMonImageCacheFindPath(pid_t pid, const ebpfMonMapping *map, char *path, 
 #define MAX_PARTS    128u      /* files of interest in one process */
 #define MAPS_MAX     (16u << 20) /* bytes: vm.max_map_count mappings with long names */
 #define MAPS_SECONDS 0.5
-#define TIME_MAX     (3 * EBPFMON_SECOND_NS) /* for all files of one process */
+#define TIME_MAX     (3 * EBPFMON_SECOND_NS) /* for all files of one process, without waiting for a CPU */
 
 typedef struct {
     const ebpfMonKnown *known;
@@ -563,11 +563,16 @@ static int addEmulatedLine(void *arg, char *line)
     return s->core != NULL;
 }
 
+static uint64_t findTimeSpent(void)
+{
+    return ebpfMonForeignGetCost() + ebpfMonClockThreadCpu();
+}
+
 /* Calls "use" with each line of the list of mappings, until it returns nonzero. 0; errno: the list cannot be read, or
  * it took too long. */
 static int visitLines(pid_t pid, int (*use)(void *arg, char *line), void *arg)
 {
-    uint64_t begin = ebpfMonClockMonotonic();
+    uint64_t begin = findTimeSpent();
     char name[32], *maps, *next;
     int err = 0;
 
@@ -582,7 +587,7 @@ static int visitLines(pid_t pid, int (*use)(void *arg, char *line), void *arg)
             next[-1] = 0;
         if (use(arg, line))
             break;
-        if (ebpfMonClockMonotonic() - begin > TIME_MAX) {
+        if (findTimeSpent() - begin > TIME_MAX) {
             err = ETIMEDOUT;
             break;
         }

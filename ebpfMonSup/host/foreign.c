@@ -22,6 +22,7 @@
 #define STUCK_MAX     64         /* abandoned readers, of all users */
 #define STUCK_TRUSTED 16         /* … and so many more, if the process is trusted */
 #define STUCK_USER    8          /* … of one user */
+#define STUCK_SYSTEM  32         /* … of a system user: a file server that is gone stops many of its processes */
 #define ACCOUNTS      256        /* processes that were stuck; more than STUCK_MAX + STUCK_TRUSTED */
 #define USERS         64
 #define TRUSTED       4096       /* places, by pid, a power of two */
@@ -30,7 +31,8 @@
 #define CPU_NS        (EBPFMON_SECOND_NS * 2 / 5) /* CPU time that they may take … */
 #define CPU_LEAK      50         /* … and then 2 % of the time: with what is not charged, less than a twentieth */
 #define CPU_DEBT      (2 * CPU_NS) /* beyond that nothing new is looked at: one look may cost a second */
-#define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for */
+#define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for … */
+#define TURN_NS       EBPFMON_SECOND_NS /* … and one of its processes is looked at in this time */
 #define ASIDE_NS      EBPFMON_SECOND_NS /* after the first time, doubled each time */
 #define ASIDE_STEPS   8          /* 1 s to 256 s */
 #define NOBODY        ((uid_t)-1) /* is to blame */
@@ -56,6 +58,7 @@ typedef struct {
     unsigned stuck;
     uint64_t charged, at;        /* ns; when it was brought up to date */
     uint64_t cpu;                /* ns of CPU time, as "charged" */
+    uint64_t turnAt;             /* monotonic ns: its last turn */
 } user;
 
 struct ebpfMonForeignAccounts {
@@ -127,6 +130,11 @@ static int isTrusted(const ebpfMonForeignAccounts *accounts, pid_t pid)
     return t->pid == pid && ebpfMonProcLives(pid, t->start); /* a later process with this pid is another one */
 }
 
+static int isSystemUser(uid_t uid)
+{
+    return uid < EBPFMON_SYSTEM_USERS;
+}
+
 /* Nonzero: its user, or all users together, have as many abandoned readers as is allowed. */
 static int isCrowded(ebpfMonForeignAccounts *accounts, pid_t pid)
 {
@@ -139,7 +147,7 @@ static int isCrowded(ebpfMonForeignAccounts *accounts, pid_t pid)
     if (accounts->stuck >= STUCK_MAX)
         return 1;
     u = findUser(accounts, ebpfMonProcPayer(pid));
-    return u && u->stuck >= STUCK_USER;
+    return u && u->stuck >= (isSystemUser(u->uid) ? STUCK_SYSTEM : STUCK_USER);
 }
 
 /* The account of a user, with its charge up to date. When there are too many users they share the last place. */
@@ -236,7 +244,7 @@ int ebpfMonForeignAccountsIsAside(ebpfMonForeignAccounts *accounts, pid_t pid, u
 
 void ebpfMonForeignAccountsChargeCpu(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t ns, uint64_t now)
 {
-    if (uid < EBPFMON_SYSTEM_USERS || !ns)
+    if (isSystemUser(uid) || !ns)
         return;
     getUser(accounts, uid, now)->cpu += ns;
     accounts->isCharged = 1;
@@ -249,9 +257,17 @@ int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t 
     return u && (u->charged >= SHARE_NS || u->cpu >= CPU_NS);
 }
 
-int ebpfMonForeignAccountsIsInDebt(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
+int ebpfMonForeignAccountsTakeTurn(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
-    return accounts->isCharged && getUser(accounts, ebpfMonProcPayer(pid), now)->cpu >= CPU_DEBT;
+    user *u;
+
+    if (!ebpfMonForeignAccountsIsCharged(accounts, pid, now))
+        return 1;
+    u = getUser(accounts, ebpfMonProcPayer(pid), now);
+    if (u->cpu >= CPU_DEBT || now - u->turnAt < TURN_NS)
+        return 0;
+    u->turnAt = now;
+    return 1;
 }
 
 int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
@@ -306,8 +322,8 @@ static struct {
 } all = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static __thread int isReader;
-static __thread uint64_t lastCost; /* of the job that this thread has had done last */
-static __thread uint64_t jobsCpu;  /* ns of CPU time, of all jobs that this thread has had done */
+/* Of all jobs that this thread has had done, ns: without what their readers waited for a CPU; CPU time. */
+static __thread uint64_t jobsCost, jobsCpu;
 
 /* Takes the lock. NULL: no memory. */
 static ebpfMonForeignAccounts *lockAccounts(void)
@@ -458,14 +474,14 @@ static int awaitReader(reader *r, uint64_t limit)
         at = ebpfMonClockTimespec(until);
         pthread_cond_timedwait(&r->done, &all.lock, &at);
     }
-    if (r->took > (r->slept ? SLOW_NS : LONG_NS))
+    if (r->took > (r->slept ? SLOW_NS : LONG_NS) && !isSystemUser(ebpfMonProcPayer(r->pid)))
         ebpfMonForeignAccountsCharge(all.accounts, r->pid, r->took, ebpfMonClockMonotonic());
     return 0;
 }
 
 static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data, uint64_t limit)
 {
-    uint64_t now;
+    uint64_t now, cost;
     int err;
 
     r->pid = pid;
@@ -476,14 +492,15 @@ static int runJob(reader *r, pid_t pid, const ebpfMonForeignJob *job, void *data
     pthread_cond_signal(&r->wake);
     err = awaitReader(r, limit);
     now = ebpfMonClockMonotonic();
-    lastCost = err ? findCost(r, now) : r->took;
+    cost = err ? findCost(r, now) : r->took;
+    jobsCost += cost;
     if (err == 0) {
         jobsCpu += r->cpu;
         return 0;
     }
     r->abandoned = 1;
     if (err == ETIMEDOUT)
-        ebpfMonForeignAccountsCharge(all.accounts, pid, lastCost, now);
+        ebpfMonForeignAccountsCharge(all.accounts, pid, cost, now);
     else
         r->pid = 0; /* as if it were stuck, but nobody is to blame */
     r->uid = ebpfMonForeignAccountsAbandon(all.accounts, r->pid, now);
@@ -497,7 +514,6 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
     reader *r;
     int err = ETIMEDOUT;
 
-    lastCost = 0;
     if (isReader) {
         job->run(data);
         return 0;
@@ -532,7 +548,7 @@ int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, v
 
 uint64_t ebpfMonForeignGetCost(void)
 {
-    return lastCost;
+    return jobsCost;
 }
 
 uint64_t ebpfMonForeignGetCpu(void)
@@ -549,13 +565,13 @@ int ebpfMonForeignIsAside(pid_t pid)
     return aside;
 }
 
-int ebpfMonForeignIsInDebt(pid_t pid)
+int ebpfMonForeignTakeTurn(pid_t pid)
 {
     ebpfMonForeignAccounts *accounts = lockAccounts();
-    int isInDebt = accounts && ebpfMonForeignAccountsIsInDebt(accounts, pid, ebpfMonClockMonotonic());
+    int may = accounts && ebpfMonForeignAccountsTakeTurn(accounts, pid, ebpfMonClockMonotonic());
 
     pthread_mutex_unlock(&all.lock);
-    return isInDebt;
+    return may;
 }
 
 void ebpfMonForeignTrust(pid_t pid)
@@ -571,7 +587,7 @@ void ebpfMonForeignCharge(pid_t pid, uint64_t ns)
 {
     ebpfMonForeignAccounts *accounts = lockAccounts();
 
-    if (accounts)
+    if (accounts && !isSystemUser(ebpfMonProcPayer(pid)))
         ebpfMonForeignAccountsCharge(accounts, pid, ns, ebpfMonClockMonotonic());
     pthread_mutex_unlock(&all.lock);
 }

@@ -11,10 +11,10 @@
  * to their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a
  * user has used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a
  * CPU is not charged: on a busy host it tells nothing about the process. The CPU time that we need for its processes is
- * charged, too, but not to system users: 0.4 s, and after that 2 % of the time. One look may cost more: who owes 0.8 s
- * waits until he does not. A user may have 8 abandoned
- * readers, all users 64. Beyond that only trusted processes are read, IOCs whose database was read, until 80 readers
- * are abandoned.
+ * charged, too: 0.4 s, and after that 2 % of the time. One look may cost more: who owes 0.8 s waits until he does not.
+ * System users, root before all, pay only for jobs that were abandoned: on a busy host most processes are theirs, and
+ * their IOCs must not wait for that. A user may have 8 abandoned readers, a system user 32, all users 64. Beyond that
+ * only trusted processes are read, IOCs whose database was read, until 80 readers are abandoned.
  *
  * These need no job: files of /proc that do not come from the memory of the process (stat, status, comm, cgroup, fd,
  * ns, task), and reading where a link leads (exe). These need a job: process_vm_readv, /proc/PID/mem, maps (mmap_lock),
@@ -54,7 +54,7 @@ void ebpfMonForeignAccountsTrust(ebpfMonForeignAccounts *accounts, pid_t pid);
 int ebpfMonForeignAccountsIsAside(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now);
-int ebpfMonForeignAccountsIsInDebt(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
+int ebpfMonForeignAccountsTakeTurn(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 unsigned ebpfMonForeignAccountsCountStuck(const ebpfMonForeignAccounts *accounts);
 
 /* --- reading --- */
@@ -74,7 +74,7 @@ typedef struct {
  */
 int ebpfMonForeignRun(pid_t pid, double seconds, const ebpfMonForeignJob *job, void *data);
 
-/* The time that the last job of the calling thread took: ns, without the time that its reader waited for a CPU. */
+/* The time that all jobs of the calling thread took: ns, without the time that their readers waited for a CPU. */
 uint64_t ebpfMonForeignGetCost(void);
 
 /* The CPU time that the calling thread has used, with its jobs; ns. */
@@ -87,13 +87,14 @@ int ebpfMonForeignIsAside(pid_t pid);
  * wait. */
 int ebpfMonForeignIsCharged(pid_t pid);
 
-/* Nonzero: its user owes us so much CPU time that nothing new of him is looked at. */
-int ebpfMonForeignIsInDebt(pid_t pid);
+/* Nonzero: this process, which can wait, may be looked at now. Of a user who has used up its share one process a second
+ * may; none as long as he owes us too much CPU time. Users do not wait for each other. */
+int ebpfMonForeignTakeTurn(pid_t pid);
 
 /* This process is an IOC: it is read even if its user has many processes that do not answer. */
 void ebpfMonForeignTrust(pid_t pid);
 
-/* Charges the user of this process: the caller has waited so many ns for it in vain. */
+/* Charges the user of this process: the caller has waited so many ns for it in vain. System users pay nothing. */
 void ebpfMonForeignCharge(pid_t pid, uint64_t ns);
 
 /* Charges CPU time of ours to a user (host/procRead.h), for the work that his new processes, and those that change,

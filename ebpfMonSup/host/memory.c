@@ -532,6 +532,7 @@ static unsigned countAhead(ebpfMonMem *mem, uint64_t base)
 static void readBlocks(ebpfMonMem *mem, uint64_t base)
 {
     static const ebpfMonForeignJob job = { runBlocksJob, dropBlocksJob };
+    uint64_t before = ebpfMonForeignGetCost();
     unsigned n;
     blocksJob *j;
 
@@ -542,7 +543,7 @@ static void readBlocks(ebpfMonMem *mem, uint64_t base)
         return;
     if (ebpfMonForeignRun(mem->pid, READ_SECONDS, &job, j))
         j = NULL; /* the job frees it */
-    mem->waited += ebpfMonForeignGetCost();
+    mem->waited += ebpfMonForeignGetCost() - before;
     for (unsigned i = 0; j && i < j->count && j->got > (ssize_t)(i * BLOCK_SIZE); i++) {
         size_t left = (size_t)j->got - i * BLOCK_SIZE;
 
@@ -581,9 +582,10 @@ int ebpfMonMemRead(ebpfMonMem *mem, uint64_t addr, void *buf, size_t len)
         if (b && at + n <= b->valid) {
             memcpy(out, b->data + at, n);
         } else {
+            uint64_t before = ebpfMonForeignGetCost();
             int failed = !spendBudget(mem, n) || ebpfMonMemReadNow(mem->pid, addr, out, n);
 
-            mem->waited += ebpfMonForeignGetCost();
+            mem->waited += ebpfMonForeignGetCost() - before;
             if (failed)
                 return -1;
         }

@@ -19,7 +19,6 @@
 
 #define STOP_SECONDS 5.0
 #define DETACH_SECONDS 4.0         /* part of STOP_SECONDS: for the kernel to remove all probes */
-#define CHARGED_NS   1000000000ull /* between looks at IOCs whose users have cost too much */
 #define REFUSED_NS   60000000000ull /* for so long STATE says that there is no place for one more IOC */
 #define TICK_IDLE    1.0
 #define KEEP_NS      3000000000ull /* an IOC that ended keeps its names this long */
@@ -42,8 +41,6 @@ struct ebpfMonFollower {
     uint64_t  skipped;      /* programs that the kernel did not run, when ends of threads were looked for for that */
     uint64_t  capabilities; /* of this process */
     ebpfMonClockSteps clockSteps;
-    uint64_t  chargedAt;    /* last look at the start of an IOC whose user has cost too much */
-    unsigned  lookRound;    /* in a round each of them is looked at once; never 0, which a new target has */
     uint64_t  refusedAt;    /* no place for an IOC; 0: never */
     int       hasSearched;  /* all processes that were there have been looked at */
     const ebpfMonTarget *busy; /* it is being looked at, and others are meanwhile; NULL: none */
@@ -211,13 +208,11 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     /* the cost of other processes of its user delays this IOC, but not the IOCs of other users */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
-        if (r->now - f->chargedAt < CHARGED_NS || t->follower.lookRound == f->lookRound ||
-            ebpfMonForeignIsInDebt(t->pid)) {
+        if (r->now < t->follower.turnAt || !ebpfMonForeignTakeTurn(t->pid)) {
             shortenWait(r, TICK_IDLE);
             return;
         }
-        f->chargedAt = r->now;
-        t->follower.lookRound = f->lookRound;
+        t->follower.turnAt = r->now + (r->now - t->follower.foundAt); /* its other IOCs go first */
     }
     shortenWait(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }
@@ -271,8 +266,6 @@ static void followAll(ebpfMonFollower *f, followRound *r)
     ebpfMonRecordTablesReserve(f->life.tables);
     for (unsigned i = 0; i < count; i++)
         followTarget(f, r, list[i]);
-    if (r->now - f->chargedAt >= CHARGED_NS)
-        f->lookRound++; /* all of them were looked at */
     if (r->changed)
         ebpfMonRequestsSetApplied(f->life.requests);
 }
@@ -414,7 +407,6 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
     ebpfMonTarget *t;
 
     f->capabilities = ebpfMonProcCapabilities();
-    f->lookRound = 1;
     ebpfMonClockStepsBegin(&f->clockSteps);
     while (!ebpfMonWorkerIsStopping(worker)) {
         followRound r = { .worker = worker };

@@ -223,7 +223,9 @@ void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode)
 #define ASIDE_STEPS 6
 #define ASIDE_MAX   64             /* that are remembered for the report */
 #define FORKS_MAX   8              /* forks of forks */
-#define CHARGED_NS  1000000000ull  /* between two looks at processes of users that cost too much */
+#define CHARGED_NS  1000000000ull  /* between two looks at a process of a user who costs too much, doubled each time:
+                                    * his other processes go first */
+#define TURN_STEPS  8
 
 /* The loader maps the libraries of a program one after the other, on a busy host with pauses. As long as an IOC has no
  * libCom (ebpfMonImage.com), more may be missing, so it is looked at again: some 2.5 s. An IOC that never has it is
@@ -268,9 +270,6 @@ struct ebpfMonIocFinder {
     newProcess new[NEW_MAX];
     unsigned newCount;
     ebpfMonSeenProcesses *seen; /* by the rescan, and those that were set aside */
-    uint64_t chargedAt;  /* last look at a process whose user has cost too much */
-    pid_t  chargedPid;   /* the last one of them at which the rescan looked: it goes on with larger pids */
-    int    chargedMore;  /* the rescan under way has met some with larger pids */
     uint64_t scanned;
     int    hasYoung, hasYoungSoFar; /* a process that is younger than OLD_NS, or has to wait because its user has cost
                          * too much; in the last rescan, in the one under way */
@@ -362,7 +361,8 @@ static void takeStarted(ebpfMonIocFinder *f, uint64_t now)
     epicsMutexUnlock(f->lock);
 }
 
-void ebpfMonIocFinderSetAside(ebpfMonIocFinder *f, pid_t pid, const char *why)
+/* "isOurs": this host is to blame, and the next time is not longer. */
+static void setAside(ebpfMonIocFinder *f, pid_t pid, const char *why, int isOurs)
 {
     uint64_t now = ebpfMonClockMonotonic(), start = ebpfMonProcStart(pid);
     ebpfMonSeenProcess *o = ebpfMonSeenProcessesGet(f->seen, pid, start, now);
@@ -373,13 +373,18 @@ void ebpfMonIocFinderSetAside(ebpfMonIocFinder *f, pid_t pid, const char *why)
         return;
     o->looked = now;
     o->asideUntil = row.until = now + (ASIDE_NS << o->asides);
-    if (o->asides < ASIDE_STEPS)
+    if (o->asides < ASIDE_STEPS && !isOurs)
         o->asides++;
     epicsMutexMustLock(f->lock);
     for (i = 0; i < ASIDE_MAX && f->aside[i].pid != pid; i++)
         ;
     f->aside[i < ASIDE_MAX ? i : f->asideAt++ % ASIDE_MAX] = row;
     epicsMutexUnlock(f->lock);
+}
+
+void ebpfMonIocFinderSetAside(ebpfMonIocFinder *f, pid_t pid, const char *why)
+{
+    setAside(f, pid, why, 0);
 }
 
 unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *f, ebpfMonAsideProcess *list, unsigned max)
@@ -397,17 +402,6 @@ unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *f, ebpfMonAsideProcess *list
     }
     epicsMutexUnlock(f->lock);
     return n;
-}
-
-/* Processes whose users have cost us too much are looked at one by one. Nonzero: this one may be looked at now. */
-static int mayLookAtCharged(ebpfMonIocFinder *f, pid_t pid)
-{
-    uint64_t now = ebpfMonClockMonotonic();
-
-    if (now - f->chargedAt < CHARGED_NS || ebpfMonForeignIsInDebt(pid))
-        return 0;
-    f->chargedAt = now;
-    return 1;
 }
 
 /* As ebpfMonImageRead: 0: an IOC that is to be watched; 1: none; -1 with errno. */
@@ -428,7 +422,7 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
     if (f->hasScanned) /* else the start of a monitor would take long on a large host */
         ebpfMonForeignChargeCpu(ebpfMonProcPayer(pid), ebpfMonForeignGetCpu() - begin);
     if (found < 0 && ebpfMonImageIsRefused(err))
-        ebpfMonIocFinderSetAside(f, pid, ebpfMonImageRefusal(err));
+        setAside(f, pid, ebpfMonImageRefusal(err), err == EAGAIN);
     errno = err;
     return found;
 }
@@ -491,7 +485,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         isCharged = ebpfMonForeignIsCharged(pid);
-        if (isCharged && !mayLookAtCharged(f, pid)) {
+        if (isCharged && !ebpfMonForeignTakeTurn(pid)) {
             p->due = now + CHARGED_NS;
             i++;
             continue;
@@ -530,11 +524,8 @@ static void beginScan(ebpfMonIocFinder *f, uint64_t now)
 static void endScan(ebpfMonIocFinder *f)
 {
     if (f->scan) {
-        if (!f->chargedMore)
-            f->chargedPid = 0;
-        f->hasYoung = f->hasYoungSoFar || f->chargedMore;
+        f->hasYoung = f->hasYoungSoFar;
         f->hasYoungSoFar = 0;
-        f->chargedMore = 0;
         f->denied = f->deniedSoFar;
         f->deniedFirst = f->deniedFirstSoFar;
         f->deniedSoFar = 0;
@@ -545,15 +536,17 @@ static void endScan(ebpfMonIocFinder *f)
     f->scanCount = f->scanAt = 0;
 }
 
-static int mayLookInScan(ebpfMonIocFinder *f, pid_t pid)
+/* Processes of a user who costs too much are looked at one by one. */
+static int mayLookInScan(ebpfMonIocFinder *f, ebpfMonSeenProcess *o, uint64_t now)
 {
-    if (pid <= f->chargedPid)
-        return 0;
-    if (!mayLookAtCharged(f, pid)) {
-        f->chargedMore = 1;
+    if (!ebpfMonForeignIsCharged(o->pid))
+        return 1;
+    if ((o->turns && now - o->looked < CHARGED_NS << o->turns) || !ebpfMonForeignTakeTurn(o->pid)) {
+        f->hasYoungSoFar = 1;
         return 0;
     }
-    f->chargedPid = pid;
+    if (o->turns < TURN_STEPS)
+        o->turns++;
     return 1;
 }
 
@@ -581,7 +574,7 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
         return 0;
     }
     /* not checked: it is tried again in the next scan */
-    if (now < o->asideUntil || (ebpfMonForeignIsCharged(pid) && !mayLookInScan(f, pid)))
+    if (now < o->asideUntil || !mayLookInScan(f, o, now))
         return 0;
     o->looked = o->checked = now;
     o->pages = pages;

@@ -166,7 +166,7 @@ typedef struct ebpfMonTarget {
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
         uint64_t  readAt;      /* not before, its database is read or looked through again */
         uint64_t  listensAt;   /* not before, its sockets are looked at again */
-        unsigned  lookRound;   /* the round of its last look, if its user has cost too much (follower.c) */
+        uint64_t  turnAt;      /* its next look, if its user has cost too much (follower.c) */
         int       isShort;     /* too little memory is left for its records, or for those that were loaded later */
         int       wasThere;    /* it was found when the monitor looked around for the first time */
         int       hasNoShare;  /* other IOCs gave up their places in the tables for it, and it could not use them */

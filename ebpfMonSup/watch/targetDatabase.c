@@ -193,8 +193,9 @@ int ebpfMonTargetLayoutsLookAtServer(ebpfMonTarget *t)
 #define RECORD_BYTES  2048          /* what one record takes, at most (documentation/use/limits.md) */
 #define SHORT_NS      2000000000ull /* between two looks whether there is memory again */
 
-/* 0: it was read, or is the one that we have. -1: it cannot be read. */
-static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t,
+/* "nodes": counted before. One that is added while this reads makes the next look read again. 0: it was read, or is the
+ * one that we have. -1: it cannot be read. */
+static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, long nodes,
                          char why[EBPFMON_NOTE_SIZE])
 {
     ebpfMonCatalogue *cat, *old = t->cat;
@@ -223,7 +224,9 @@ static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, e
         ebpfMonTargetsUnlock(targets);
         ebpfMonRecordTablesAddArrays(tables, t);
     }
-    t->follower.nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
+    t->follower.nodes = nodes;
+    if (!old)
+        ebpfMonForeignTrust(t->pid);
     ebpfMonCatalogueRelease(old);
     return 0;
 }
@@ -263,7 +266,7 @@ int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tabl
     }
     if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
         t->follower.isShort = nodes >= 0 && !hasMemory(nodes);
-        rc = t->follower.isShort ? -1 : readCatalogue(targets, tables, t, why);
+        rc = t->follower.isShort ? -1 : readCatalogue(targets, tables, t, nodes, why);
     }
     if (t->follower.isShort) {
         snprintf(why, EBPFMON_NOTE_SIZE,

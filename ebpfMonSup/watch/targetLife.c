@@ -240,7 +240,6 @@ static void beginRunning(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     ebpfMonTargetsLock(life->targets);
     t->running = 1;
     ebpfMonTargetsUnlock(life->targets);
-    ebpfMonForeignTrust(t->pid);
 }
 
 /* 0, or -1: it cannot be read, or not now. */

@@ -154,7 +154,8 @@ class Monitor:
             return row if row and row[3] == level and row[2] >= records else None
 
         return until(watched, seconds,
-                     lambda: f"{ioc.name} (pid {ioc.pid}) at level {level}: {self.iocs()}\n{self.process.output()}")
+                     lambda: "\n".join([f"{ioc.name} (pid {ioc.pid}) at level {level}:", *self.command("ebpfMonIocs"),
+                                        self.process.output(), ioc.process.output()]))
 
     def at_level(self, level, *iocs):
         """Sets the level of all IOCs that match the filter. Waits until these IOCs have it. Returns itself."""

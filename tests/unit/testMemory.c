@@ -25,7 +25,7 @@
 static char *room; /* of this process and of its children; no page of it is there */
 
 /* A child that has so much memory of its own, and shares as much more with this process. */
-static pid_t startChild(size_t own, size_t shared)
+static pid_t startChild(size_t own, size_t shared, uid_t uid)
 {
     int ready[2];
     pid_t pid = -1;
@@ -39,6 +39,8 @@ static pid_t startChild(size_t own, size_t shared)
 
         memset(a, 1, own);
         memset(b, 1, shared);
+        if (setuid(uid))
+            _exit(1);
         if (write(ready[1], "", 1) != 1)
             _exit(1);
         for (;;)
@@ -87,7 +89,7 @@ static size_t readBytes(ebpfMonMem *mem, unsigned times)
 /* What may be read of a child with so much memory, which should be so many times the least budget. */
 static size_t findBudget(size_t own, size_t shared, unsigned times)
 {
-    pid_t pid = startChild(own, shared);
+    pid_t pid = startChild(own, shared, getuid() ? getuid() : 60007); /* no system user: those are not charged */
     ebpfMonMem *mem = ebpfMonMemNew(pid);
     size_t most;
 
@@ -135,7 +137,7 @@ static void onPause(void *arg)
 
 static void testPauses(void)
 {
-    pid_t pid = startChild(MIB, MIB);
+    pid_t pid = startChild(MIB, MIB, getuid());
     pauses p = { .mem = ebpfMonMemNew(pid) };
     uint64_t begin, took;
     int failed = 0;
