@@ -1,48 +1,112 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdlib.h>
 
+#include <epicsAtomic.h>
+#include <epicsThread.h>
+
 #include "clients/clients.h"
 #include "common/clock.h"
 #include "common/text.h"
 #include "model/ops.h"
+#include "model/published.h"
 
-#define LOOK_SECONDS 5.0
+#define PERIOD        10.0 /* s */
+#define LOOK_SECONDS  5.0
+#define START_SECONDS 0.2  /* between two questions whether the IOCs are found */
 
 ebpfMonClients *ebpfMonClientsNew(const ebpfMonModule *module)
 {
     ebpfMonClients *c = calloc(1, sizeof(*c));
 
-    if (c)
-        c->module = module;
+    if (!c)
+        return NULL;
+    c->module = module;
+    ebpfMonSharedWorkerInit(&c->worker);
+    c->asking = epicsMutexMustCreate();
+    c->lookDone = epicsEventMustCreate(epicsEventEmpty);
     return c;
 }
 
-/* --- start and end ---------------------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------------------------- */
 
-static void publishLook(void *arg)
+static void publishLook(ebpfMonClients *c)
 {
-    ebpfMonClients *c = arg;
-
     ebpfMonClientReportPublish(c->table, &c->shown);
     ebpfMonModuleShow(c->module);
 }
 
-static void onLook(void *arg)
+static void giveSign(void *worker)
 {
-    const ebpfMonClients *c = arg;
+    ebpfMonWorkerGiveSign(worker);
+}
 
+static void readClients(ebpfMonClients *c, ebpfMonWorker *worker)
+{
+    int isAsked = epicsAtomicCmpAndSwapIntT(&c->isAsked, 1, 0);
+
+    ebpfMonClientTableLook(c->table, giveSign, worker);
+    publishLook(c);
     if (c->sink.looked)
         c->sink.looked(c->sink.arg);
+    if (isAsked)
+        epicsEventMustTrigger(c->lookDone);
 }
+
+/* Nonzero: the monitor has run for a second, so the IOCs of this host are found. Before, there would seem to be no
+ * clients. */
+static int areIocsFound(void)
+{
+    int isMeasured = ebpfMonPublishedLock()->isMeasured;
+
+    ebpfMonPublishedUnlock();
+    return isMeasured;
+}
+
+static void runLooks(ebpfMonWorker *worker, void *arg)
+{
+    ebpfMonClients *c = arg;
+    double next = 0;
+
+    while (!areIocsFound() && !epicsAtomicGetIntT(&c->isAsked) && !ebpfMonWorkerIsStopping(worker))
+        ebpfMonWorkerWait(worker, START_SECONDS);
+    while (!ebpfMonWorkerIsStopping(worker)) {
+        double now = ebpfMonClockSeconds();
+
+        if (now >= next || epicsAtomicGetIntT(&c->isAsked)) {
+            readClients(c, worker);
+            next = ebpfMonClockSeconds() + PERIOD;
+        } else if (ebpfMonWorkerWait(worker, next - now) && !epicsAtomicGetIntT(&c->isAsked)) {
+            publishLook(c);
+        }
+    }
+}
+
+int ebpfMonClientsLook(ebpfMonClients *c, double seconds)
+{
+    int status;
+
+    epicsMutexMustLock(c->asking);
+    epicsEventTryWait(c->lookDone); /* clears the event of an earlier look that ended after its caller gave up */
+    ebpfMonClientsRequestLook(c);
+    status = epicsEventWaitWithTimeout(c->lookDone, seconds) == epicsEventOK ? 0 : -1;
+    epicsMutexUnlock(c->asking);
+    return status;
+}
+
+void ebpfMonClientsRequestLook(ebpfMonClients *c)
+{
+    epicsAtomicSetIntT(&c->isAsked, 1);
+    ebpfMonSharedWorkerWake(&c->worker);
+}
+
+/* --- start and end ---------------------------------------------------------------------------------------------- */
 
 static void freeParts(ebpfMonClients *c)
 {
-    ebpfMonClientLookerFree(c->looker);
     ebpfMonClientTableFree(c->table);
     ebpfMonUpdateCountsFree(c->counts);
     ebpfMonFollowedCircuitsFree(c->followed);
     ebpfMonPacketClientsFree(c->packetClients);
-    c->looker = NULL;
     c->table = NULL;
     c->counts = NULL;
     c->followed = NULL;
@@ -61,9 +125,8 @@ int ebpfMonClientsStart(void *clients, const ebpfMonModuleCore *core)
     c->packetClients = ebpfMonPacketClientsNew(core->put->clients);
     if (c->counts && c->followed && c->packetClients)
         c->table = ebpfMonClientTableNew(core->targets, core->put->clients, c->counts, c->followed, c->packetClients);
-    if (c->table)
-        c->looker = ebpfMonClientLookerNew(c->table, publishLook, onLook, c);
-    if (c->looker && ebpfMonClientLookerStart(c->looker) == 0)
+    if (c->table && ebpfMonSharedWorkerSet(&c->worker, ebpfMonWorkerStart("ebpfMonClients", epicsThreadPriorityLow,
+                                                                          runLooks, c)) == 0)
         return 0;
     freeParts(c);
     return -1;
@@ -73,7 +136,7 @@ int ebpfMonClientsStop(void *clients, double seconds)
 {
     ebpfMonClients *c = clients;
 
-    return ebpfMonClientLookerStop(c->looker);
+    return ebpfMonSharedWorkerStop(&c->worker, seconds);
 }
 
 /* --- what packets show ------------------------------------------------------------------------------------------ */
@@ -172,12 +235,12 @@ void ebpfMonClientsSelect(ebpfMonClients *c, const char *iocPattern, const char 
         ebpfMonTextCopy(c->shown.pvPattern, sizeof(c->shown.pvPattern), pvPattern);
     ebpfMonModuleUnlock();
     if (c->module->isStarted)
-        ebpfMonClientLookerPublish(c->looker);
+        ebpfMonSharedWorkerWake(&c->worker); /* it publishes the last look again */
 }
 
 static void requestLook(ebpfMonClients *c, ebpfMonTextReport *report)
 {
-    if (ebpfMonClientLookerLook(c->looker, LOOK_SECONDS))
+    if (ebpfMonClientsLook(c, LOOK_SECONDS))
         ebpfMonTextReportAdd(report, "Reading the clients takes longer than %.0f s. The last complete list:\n",
                              LOOK_SECONDS);
 }

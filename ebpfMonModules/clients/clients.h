@@ -7,11 +7,14 @@
 #ifndef EBPFMON_CLIENTS_H
 #define EBPFMON_CLIENTS_H
 
-#include "clients/clientLooker.h"
+#include <epicsEvent.h>
+#include <epicsMutex.h>
+
 #include "clients/clientTable.h"
 #include "clients/iocConnections.h"
 #include "clients/packetClients.h"
 #include "clients/updateCounts.h"
+#include "common/worker.h"
 #include "ebpfMonModule.h"
 #include "put/putRoom.h"
 
@@ -35,7 +38,12 @@ typedef struct ebpfMonClients {
     ebpfMonFollowedCircuits *followed;
     ebpfMonPacketClients *packetClients;
     ebpfMonClientTable  *table;
-    ebpfMonClientLooker *looker;   /* has the thread of the module; NULL: not started */
+    /* The looking thread reads the lists of clients every ten seconds, and when another thread asks. It reads the
+     * memory of other processes; each read has a deadline (host/foreign.h). */
+    ebpfMonSharedWorker worker;
+    epicsMutexId asking;           /* held by the thread that waits for a look */
+    epicsEventId lookDone;         /* wakes this thread */
+    int          isAsked;          /* atomic: a look is requested */
 } ebpfMonClients;
 
 /* The clients of this process. Base calls registrars in the order of their names, so this module starts before those
@@ -52,6 +60,11 @@ int  ebpfMonClientsStop(void *clients, double seconds);
 void ebpfMonClientsAddMessage(void *clients, const ebpfMonWireEvent *message);
 void ebpfMonClientsFindServers(void *clients, int haveChanged);
 int  ebpfMonClientsFindChannel(void *clients, const struct ebpfMonPeer *peer, unsigned sid, char *name, size_t size);
+
+/* Requests a look, and waits for its end, but at most "seconds". 0, or -1: the look has not ended. Any thread but
+ * the looking thread; of several callers one waits after the other. RequestLook does not wait. */
+int  ebpfMonClientsLook(ebpfMonClients *clients, double seconds);
+void ebpfMonClientsRequestLook(ebpfMonClients *clients);
 
 /* Selects the clients that are published: patterns of IOCs and of PVs. NULL: as before; empty: all. Any thread. */
 void ebpfMonClientsSelect(ebpfMonClients *clients, const char *iocPattern, const char *pvPattern);

@@ -61,7 +61,7 @@ static ebpfMonModule module = {
 
 ebpfMonClients *ebpfMonClientsGet(const char *needs)
 {
-    if (clients && clients->looker)
+    if (clients && clients->table)
         return clients;
     errlogSevPrintf(errlogMajor, "ebpfMon: the module %s needs the module clients: include ebpfMonClients.dbd, and "
                     "link ebpfMonClients\n", needs);

@@ -10,7 +10,7 @@
 #include "history/historyMinutes.h"
 
 #define MINUTE_NS  (60 * EBPFMON_SECOND_NS)
-#define CLIENTS_NS (10 * EBPFMON_SECOND_NS) /* clients/clientLooker.h looks as often */
+#define CLIENTS_NS (10 * EBPFMON_SECOND_NS) /* clients/clients.h: a look comes as often */
 #define TOP        20  /* records of each list, a minute */
 #define SEARCHED   60  /* s for which nobody answers a search before it is told */
 #define ROW_SIZE   400

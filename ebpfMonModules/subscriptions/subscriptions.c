@@ -181,7 +181,7 @@ static void wantLook(ebpfMonSubscriptions *d, uint64_t now)
     if (now - d->lookWantedAt < EBPFMON_SECOND_NS + (uint64_t)((double)cost / EBPFMON_SUBSCRIPTIONS_COST))
         return;
     d->lookWantedAt = now;
-    ebpfMonClientLookerRequest(d->clients->looker);
+    ebpfMonClientsRequestLook(d->clients);
 }
 
 /* --- a look ----------------------------------------------------------------------------------------------------- */
@@ -842,7 +842,7 @@ int ebpfMonSubscriptionsLook(ebpfMonSubscriptions *d)
     int status = -1;
 
     for (int i = 0; status && i < LOOK_TRIES; i++) {
-        status = ebpfMonClientLookerLook(d->clients->looker, LOOK_SECONDS);
+        status = ebpfMonClientsLook(d->clients, LOOK_SECONDS);
         ebpfMonWorkerGiveSignHere();
     }
     d->needsSockets = 1;

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* Keeps who used which PV last in a file, if one is configured (ebpfMonUsage). */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <dbDefs.h>
+#include <epicsExport.h>
+#include <errlog.h>
+
+#include "clients/clients.h"
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
+#include "common/textReport.h"
+#include "record/shellCommand.h"
 #include "uses/unusedReport.h"
+#include "uses/useKeeper.h"
+#include "uses/useNotes.h"
 #include "uses/uses.h"
 
 /* --- where uses are seen --- */
@@ -192,7 +204,7 @@ void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table,
 
 #define LOOK_SECONDS 5.0
 
-struct ebpfMonUses {
+typedef struct {
     ebpfMonUsageConf   conf;    /* not changed after the start */
     ebpfMonUseNotes   *notes;   /* has a lock of its own */
     const ebpfMonModule *module;
@@ -201,9 +213,10 @@ struct ebpfMonUses {
     ebpfMonTargets    *targets;
     ebpfMonClients    *clients;
     ebpfMonUseKeeper  *keeper;  /* NULL: not started */
-};
+} ebpfMonUses;
 
-ebpfMonUses *ebpfMonUsesNew(const ebpfMonModule *module)
+/* NULL without memory */
+static ebpfMonUses *newUses(const ebpfMonModule *module)
 {
     ebpfMonUses *u = calloc(1, sizeof(*u));
 
@@ -218,12 +231,8 @@ ebpfMonUses *ebpfMonUsesNew(const ebpfMonModule *module)
     return NULL;
 }
 
-const ebpfMonUsageValues *ebpfMonUsesGetValues(const ebpfMonUses *u)
-{
-    return &u->shown;
-}
-
-int ebpfMonUsesConfigure(ebpfMonUses *u, const char *file, int megabytes, char *why, size_t size)
+/* As ebpfMonUsageConfSet. Only before the start. */
+static int configureUses(ebpfMonUses *u, const char *file, int megabytes, char *why, size_t size)
 {
     if (u->keeper) {
         snprintf(why, size, "already started; call it before iocInit");
@@ -239,7 +248,7 @@ static void onLook(void *arg)
     ebpfMonUseSourcesAddLook(u->notes, u->clients->table, u->clients->packetClients);
 }
 
-void ebpfMonUsesAddPut(void *uses, const struct ebpfMonPut *put)
+static void notePut(void *uses, const struct ebpfMonPut *put)
 {
     ebpfMonUses *u = uses;
 
@@ -272,7 +281,8 @@ static int findWays(void *arg, uint32_t iocId)
     return ways;
 }
 
-int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core)
+/* As start, stop and finished of ebpfMonModule. */
+static int startUses(void *uses, const ebpfMonModuleCore *core)
 {
     ebpfMonUses *u = uses;
     const ebpfMonUseSink sink = { .looked = onLook, .packet = onPacket, .arg = u };
@@ -294,16 +304,19 @@ int ebpfMonUsesStart(void *uses, const ebpfMonModuleCore *core)
     return ebpfMonUseKeeperStart(u->keeper);
 }
 
-int ebpfMonUsesStop(void *uses, double seconds)
+/* the time is that of the keeper */
+static int stopUses(void *uses, double seconds)
 {
     ebpfMonUses *u = uses;
 
-    int left = ebpfMonClientLookerStop(u->clients->looker); /* no use comes any more */
+    int left = ebpfMonSharedWorkerStop(&u->clients->worker, seconds); /* no use comes any more */
 
     return left | ebpfMonUseKeeperStop(u->keeper);
 }
 
-int ebpfMonUsesAddUnused(ebpfMonUses *u, ebpfMonTextReport *report, double days, const char *recordPattern, char *why,
+/* Adds to the report the records that match and that nobody used for so many days. 0, or -1: "why" says what is
+ * wrong. It may take some seconds. Only after the start. */
+static int addUnused(ebpfMonUses *u, ebpfMonTextReport *report, double days, const char *recordPattern, char *why,
                          size_t size)
 {
     ebpfMonUseStore *store;
@@ -314,7 +327,7 @@ int ebpfMonUsesAddUnused(ebpfMonUses *u, ebpfMonTextReport *report, double days,
         return -1;
     }
     /* the newest uses must be in the file before it is read */
-    if (ebpfMonClientLookerLook(u->clients->looker, LOOK_SECONDS) || ebpfMonUseKeeperFlush(u->keeper, LOOK_SECONDS))
+    if (ebpfMonClientsLook(u->clients, LOOK_SECONDS) || ebpfMonUseKeeperFlush(u->keeper, LOOK_SECONDS))
         ebpfMonTextReportAdd(report, "The newest uses are not in the file (see USAGE_MSG).\n");
     store = ebpfMonUseStoreOpen(u->conf.file, 0, 0, why, size);
     if (!store)
@@ -324,3 +337,90 @@ int ebpfMonUsesAddUnused(ebpfMonUses *u, ebpfMonTextReport *report, double days,
     ebpfMonUseStoreClose(store);
     return rc;
 }
+
+/* --- PVs, commands, registration --------------------------------------------------------------------------------- */
+
+#define VALUE(member) offsetof(ebpfMonUsageValues, member)
+
+/* One per process, because Base calls registrars and commands without a context. */
+static ebpfMonUses *uses;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : &uses->shown;
+}
+
+/* In the order of ebpfMonUses.substitutions. */
+static ebpfMonPv pvs[] = {
+    {"USAGE_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1, .cause = 1 + VALUE(message), .light = 1},
+    {"USAGE_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
+    {"USAGE_ROW_CNT", 0, getValues, ebpfMonCellCount, VALUE(rows), 1},
+    {"USAGE_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), 1},
+};
+
+static ebpfMonModule module = {
+    .name = "uses", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startUses,
+    .stop = stopUses, .finished = notePut,
+};
+
+static void setUsage(const iocshArgBuf *args)
+{
+    char why[160] = "give a file, such as /var/lib/ebpfmon/uses.db";
+    ebpfMonOpStatus status = ebpfMonOpRefused;
+
+    if (ebpfMonShellHasText(args[0].sval) &&
+        configureUses(uses, args[0].sval, args[1].ival, why, sizeof(why)) == 0)
+        status = ebpfMonOpDone;
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonUsage", status, why));
+}
+
+/* Writes the text to a file, and sets the status of the command. */
+static void writeFile(const char *name, const char *text)
+{
+    FILE *file = fopen(name, "w");
+    int isWritten = file && fputs(text, file) >= 0;
+
+    if (file && fclose(file))
+        isWritten = 0;
+    if (!isWritten)
+        errlogSevPrintf(errlogMajor, "ebpfMonUnused: %s cannot be written: %s\n", name, strerror(errno));
+    ebpfMonShellSetStatus(isWritten ? 0 : -1);
+}
+
+static void listUnused(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const char *pattern = ebpfMonShellGetText(args[1].sval, "*");
+    char why[256] = "give a number of days";
+    ebpfMonOpStatus status = ebpfMonOpRefused;
+
+    if (args[0].dval > 0 && !module.isStarted)
+        status = ebpfMonOpNotStarted;
+    else if (args[0].dval > 0 &&
+             addUnused(uses, report, args[0].dval, pattern, why, sizeof(why)) == 0)
+        status = ebpfMonOpDone;
+    if (status == ebpfMonOpDone && ebpfMonShellHasText(args[2].sval)) {
+        writeFile(args[2].sval, ebpfMonTextReportGetText(report));
+        ebpfMonTextReportFree(report);
+    } else {
+        ebpfMonShellPrintReport("ebpfMonUnused", report, status, why);
+    }
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonUsage", setUsage, {{"file", iocshArgString}, {"megabytes", iocshArgInt}},
+     "Keeps in this SQLite file who last read, wrote and subscribed to each PV. The file grows to at most\n"
+     "so many megabytes (256). Before iocInit. Example: ebpfMonUsage /var/lib/ebpfmon/uses.db\n"},
+    {"ebpfMonUnused", listUnused, {{"days", iocshArgDouble}, {"pattern", iocshArgString}, {"file", iocshArgString}},
+     "Lists the records that match and that nobody was seen to use for so many days, and when the IOCs were\n"
+     "watched. With a file, writes the list there. Needs ebpfMonUsage.\n"
+     "Example: ebpfMonUnused 30 \"RING:*\" /tmp/unused.txt\n"}
+};
+
+static void ebpfMonUsesRegistrar(void)
+{
+    uses = newUses(&module);
+    ebpfMonShellAddModule(&module, uses, commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonUsesRegistrar);
