@@ -1,22 +1,295 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who waits for which port of asyn, and for how long. A thread sets probes in the IOCs that have asyn, and publishes
+ * the counts of these probes. As long as no pattern is set (ebpfMonDeviceWatch), no program is loaded and no probe is
+ * set.
+ */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <dbDefs.h>
+#include <epicsExport.h>
 #include <epicsMutex.h>
 #include <epicsThread.h>
 
+#include "common/array.h"
 #include "common/clock.h"
 #include "common/worker.h"
-#include "device/deviceIocs.h"
+#include "device/asynLayout.h"
+#include "device/devicePrograms.h"
 #include "device/deviceRows.h"
-#include "device/devices.h"
+#include "device/deviceValues.h"
+#include "ebpfMonModule.h"
+#include "host/procInfo.h"
+#include "probe/calibrate.h"
+#include "record/shellCommand.h"
+#include "shared/followedIocs.h"
+#include "shared/functionSite.h"
+#include "watch/target.h"
+
+/* --- the probes in the IOCs with watched ports: only the thread uses them ---------------------------------------- */
+
+#define RETRY_NS (10 * EBPFMON_SECOND_NS) /* try again: asyn may be loaded later, or a file may answer later */
+#define REST_NS  (600 * EBPFMON_SECOND_NS) /* its ports took too much of its budget: try again */
+#define TRIES    6 /* then it is taken for an IOC without asyn */
+
+typedef struct {
+    ebpfMonFollowedIoc ioc;
+    unsigned tries;
+    int      hasTrouble;
+    uint32_t number;       /* of the probes below */
+    ebpfMonProbe *probe; /* the probes at queueRequest and at the functions below */
+    size_t   probes, probeRoom;
+    struct ebpfMonDeviceFunction *function; /* functions of device support that have a probe, or cannot have one */
+    size_t   functions, functionRoom;
+    struct ebpfMonDeviceConf before; /* what its programs had counted at the last look */
+} Followed;
+
+typedef struct {
+    ebpfMonDevicePrograms *programs;
+    ebpfMonDeviceRows *rows;
+    ebpfMonFollowedIocs *iocs;
+    ebpfMonTargets *targets;
+    const ebpfMonModule *module;
+    uint32_t lastNumber;   /* of an IOC that was entered */
+    char     trouble[160]; /* why an IOC, or a part of it, is not watched; "": all that have asyn are */
+} deviceIocs;
+
+/* Notes what the ports of an IOC take from it, percent of one core. Nonzero: they must save, and "why" says so. Takes
+ * the targets lock. */
+static int charge(deviceIocs *d, uint32_t iocId, double cost, char *why, size_t size)
+{
+    ebpfMonTarget *t;
+    int mustSave = 0;
+
+    ebpfMonTargetsLock(d->targets);
+    t = ebpfMonTargetsFindById(d->targets, iocId);
+    if (t) {
+        ebpfMonTargetSetShare(t, d->module, cost);
+        mustSave = ebpfMonTargetMustSave(t, d->module, ebpfMonClockSeconds());
+    }
+    if (mustSave)
+        snprintf(why, size,
+                 "stopped: it paid %.3g %% of a core, %.3g %% of it for its ports, and FILTER_BUDGET is %.3g",
+                 ebpfMonTargetGetCost(t), cost, t->costLimit);
+    ebpfMonTargetsUnlock(d->targets);
+    return mustSave;
+}
+
+/* Nonzero: the IOC has nothing left to pay; "why" says so. Takes the targets lock. */
+static int isSpent(deviceIocs *d, uint32_t iocId, char *why, size_t size)
+{
+    const ebpfMonTarget *t;
+    int spent;
+
+    ebpfMonTargetsLock(d->targets);
+    t = ebpfMonTargetsFindById(d->targets, iocId);
+    spent = t && ebpfMonTargetIsSpent(t);
+    if (spent)
+        snprintf(why, size, "not watched: it pays %.3g %% of a core already, and FILTER_BUDGET is %.3g",
+                 ebpfMonTargetGetCost(t), t->costLimit);
+    ebpfMonTargetsUnlock(d->targets);
+    return spent;
+}
+
+static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
+{
+    Followed *f = (Followed *)ioc;
+    deviceIocs *d = arg;
+
+    if (f->probes)
+        (hasEnded ? ebpfMonCloserCloseLater : ebpfMonCloserClose)(f->probe, (unsigned)f->probes);
+    if (ioc->isOn) {
+        ebpfMonDeviceProgramsRemoveProcess(d->programs, ioc->pid);
+        ebpfMonDeviceRowsForget(d->rows, ioc->pid);
+        charge(d, ioc->iocId, 0, NULL, 0);
+    }
+    free(f->probe);
+    free(f->function);
+    f->probe = NULL;
+    f->function = NULL;
+    f->probes = f->probeRoom = f->functions = f->functionRoom = 0;
+    ioc->isOn = 0;
+}
+
+/* Sets the probe at one function, or both at entry and return. 0, or -1: none is set. */
+static int setProbe(deviceIocs *d, Followed *f, uint64_t address, ebpfMonDeviceSite site)
+{
+    ebpfMonFunctionPlace place;
+    ebpfMonProbe probe[2];
+    unsigned count;
+
+    if (ebpfMonArrayGrow(&f->probe, &f->probeRoom, f->probes + 2, 16, sizeof(*f->probe)) ||
+        ebpfMonCodePlaceFind(f->ioc.pid, address, EBPFMON_ARG1, site == ebpfMonDeviceServe, &place) ||
+        ebpfMonDeviceProgramsProbe(d->programs, site, place.path, place.site.offset, f->ioc.pid, f->number, probe,
+                                   &count))
+        return -1;
+    memcpy(f->probe + f->probes, probe, count * sizeof(*probe));
+    f->probes += count;
+    return 0;
+}
+
+static void setTrouble(deviceIocs *d, Followed *f, const char *why)
+{
+    f->hasTrouble = 1;
+    snprintf(d->trouble, sizeof(d->trouble), "%.60s: %.97s", f->ioc.name, why);
+}
+
+/* Begins to watch an IOC, if it has asyn. */
+static void enterIoc(void *arg, ebpfMonFollowedIoc *ioc, uint64_t now)
+{
+    Followed *f = (Followed *)ioc;
+    struct ebpfMonDeviceConf conf;
+    deviceIocs *d = arg;
+    uint64_t queueRequest;
+    char why[120];
+
+    ioc->retryAt = ++f->tries < TRIES ? now + RETRY_NS : UINT64_MAX;
+    queueRequest = ebpfMonAsynFindQueueRequest(ioc->pid);
+    if (!queueRequest)
+        return;
+    if (ebpfMonProcSeccomp(ioc->pid) == 2) {
+        setTrouble(d, f, "not watched: it runs under seccomp, which may forbid return probes");
+        return;
+    }
+    if (isSpent(d, ioc->iocId, why, sizeof(why))) {
+        ioc->retryAt = now + RETRY_NS;
+        setTrouble(d, f, why);
+        return;
+    }
+    f->hasTrouble = 0;
+    ebpfMonAsynFillConf(&conf, ioc->iocId);
+    f->number = conf.number = ++d->lastNumber;
+    if (setProbe(d, f, queueRequest, ebpfMonDeviceQueue)) {
+        setTrouble(d, f, "not watched: no probe can be set at queueRequest of its asyn");
+        return;
+    }
+    ioc->isOn = 1;
+    f->before = conf;
+    if (ebpfMonDeviceProgramsAddProcess(d->programs, ioc->pid, &conf))
+        leaveIoc(d, ioc, 0);
+}
+
+/* NULL without memory. All pointers stay the caller's. "rows" forgets each IOC that is not watched any more. */
+static deviceIocs *newIocs(ebpfMonDevicePrograms *programs, ebpfMonDeviceRows *rows,
+                                        ebpfMonTargets *targets, const ebpfMonModule *module)
+{
+    deviceIocs *d = calloc(1, sizeof(*d));
+    const ebpfMonFollowedUser user = { .size = sizeof(Followed), .enter = enterIoc, .leave = leaveIoc, .arg = d };
+
+    if (!d)
+        return NULL;
+    d->programs = programs;
+    d->rows = rows;
+    d->targets = targets;
+    d->module = module;
+    d->iocs = ebpfMonFollowedIocsNew(&user);
+    if (!d->iocs) {
+        free(d);
+        return NULL;
+    }
+    return d;
+}
+
+/* Closes all probes. NULL does no harm. */
+static void freeIocs(deviceIocs *d)
+{
+    if (!d)
+        return;
+    ebpfMonFollowedIocsFree(d->iocs);
+    free(d);
+}
+
+/* Sets probes at a function of device support that a request has shown. */
+static void addFunction(void *arg, const struct ebpfMonDeviceFunction *function)
+{
+    deviceIocs *d = arg;
+    ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(d->iocs);
+    Followed *f;
+
+    while (ioc && (!ioc->isOn || (uint32_t)ioc->pid != function->tgid))
+        ioc = ioc->next;
+    if (!ioc)
+        return;
+    f = (Followed *)ioc;
+    for (size_t i = 0; i < f->functions; i++)
+        if (memcmp(&f->function[i], function, sizeof(*function)) == 0)
+            return;
+    if (ebpfMonArrayGrow(&f->function, &f->functionRoom, f->functions + 1, 16, sizeof(*f->function)))
+        return;
+    f->function[f->functions++] = *function;
+    if (setProbe(d, f, function->address, function->isTimeout ? ebpfMonDeviceTimeout : ebpfMonDeviceServe))
+        setTrouble(d, f, "no probe can be set at a function of its device support: its requests are not counted");
+}
+
+/* Follows the IOCs that match: sets probes in new ones, and closes the probes of those that ended. Then it sets
+ * probes at the functions that requests have shown. Takes the targets lock for a short time; it may take seconds,
+ * and gives signs of progress for "worker" (may be NULL). */
+static void followIocs(deviceIocs *d, ebpfMonTargets *targets, const char *pattern, ebpfMonWorker *worker)
+{
+    const ebpfMonFollowedIoc *ioc;
+
+    ebpfMonFollowedIocsFollow(d->iocs, targets, pattern, worker);
+    ebpfMonDeviceProgramsEachFunction(d->programs, addFunction, d);
+    ioc = ebpfMonFollowedIocsGetFirst(d->iocs);
+    while (ioc && !((const Followed *)ioc)->hasTrouble)
+        ioc = ioc->next;
+    if (!ioc)
+        d->trouble[0] = 0; /* the IOC with trouble has ended */
+}
+
+/* Charges each IOC for what the programs did in the last "seconds". An IOC that pays more than FILTER_BUDGET for too
+ * long, most of it for its ports, is left for ten minutes. Returns what all IOCs paid, in percent of one core. */
+static double chargeIocs(deviceIocs *d, const ebpfMonCosts *costs, double seconds)
+{
+    double sum = 0;
+    struct ebpfMonDeviceConf paid;
+    char why[120];
+
+    for (ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(d->iocs); ioc; ioc = ioc->next) {
+        Followed *f = (Followed *)ioc;
+        double cost;
+
+        if (!ioc->isOn || seconds <= 0 || ebpfMonDeviceProgramsReadProcess(d->programs, ioc->pid, &paid))
+            continue;
+        cost = 100 / (seconds * 1e9) * ((double)(paid.entries - f->before.entries) * costs->entryNs +
+                                        (double)(paid.returns - f->before.returns) * costs->returnNs +
+                                        (double)(paid.ns - f->before.ns));
+        f->before = paid;
+        sum += cost;
+        if (!charge(d, ioc->iocId, cost, why, sizeof(why)))
+            continue;
+        leaveIoc(d, ioc, 0);
+        ioc->retryAt = ebpfMonClockMonotonic() + REST_NS;
+        setTrouble(d, f, why);
+    }
+    return sum;
+}
+
+/* The number of IOCs that are watched. */
+static unsigned countIocs(const deviceIocs *d)
+{
+    unsigned on = 0;
+
+    for (const ebpfMonFollowedIoc *ioc = ebpfMonFollowedIocsGetFirst(d->iocs); ioc; ioc = ioc->next)
+        on += ioc->isOn != 0;
+    return on;
+}
+
+const char *YY(const deviceIocs *d)
+{
+    return d->trouble;
+}
+
+/* --- the thread -------------------------------------------------------------------------------------------------- */
 
 #define PERIOD  1.0    /* s */
 #define ASLEEP  3600.0 /* s; nothing is watched, so the thread sleeps until it is woken */
 #define PATTERN 61
 
-struct ebpfMonDevices {
+typedef struct {
     const ebpfMonModule *module;
     ebpfMonSharedWorker worker;
     epicsMutexId lock;      /* guards "wanted" */
@@ -27,14 +300,16 @@ struct ebpfMonDevices {
     /* only the thread uses what follows */
     char     pattern[PATTERN]; /* the pattern in force */
     ebpfMonDevicePrograms *programs;
-    ebpfMonDeviceIocs     *iocs;
+    deviceIocs     *iocs;
     ebpfMonDeviceRows     *rows;
     uint64_t lookedAt; /* time of the last look (monotonic ns) */
     ebpfMonDeviceValues values;
     ebpfMonDeviceValues shown; /* under the lock of the published values */
-};
+} ebpfMonDevices;
 
-ebpfMonDevices *ebpfMonDevicesNew(const ebpfMonModule *module)
+/* NULL without memory. There is one in a process. It is never freed, because a shell command may still use it. "module"
+ * stays the caller's. */
+static ebpfMonDevices *newDevices(const ebpfMonModule *module)
 {
     ebpfMonDevices *d = calloc(1, sizeof(*d));
 
@@ -46,7 +321,9 @@ ebpfMonDevices *ebpfMonDevicesNew(const ebpfMonModule *module)
     return d;
 }
 
-void ebpfMonDevicesWatch(ebpfMonDevices *d, const char *pattern)
+/* Sets which IOCs to watch: a pattern of their names (glob), which is copied; "": none. Any thread, also before
+ * Begin. */
+static void setPattern(ebpfMonDevices *d, const char *pattern)
 {
     epicsMutexMustLock(d->lock);
     snprintf(d->wanted, sizeof(d->wanted), "%s", pattern);
@@ -54,14 +331,9 @@ void ebpfMonDevicesWatch(ebpfMonDevices *d, const char *pattern)
     ebpfMonSharedWorkerWake(&d->worker);
 }
 
-const ebpfMonDeviceValues *ebpfMonDevicesGetValues(const ebpfMonDevices *d)
-{
-    return &d->shown;
-}
-
 static void unloadPrograms(ebpfMonDevices *d)
 {
-    ebpfMonDeviceIocsFree(d->iocs);
+    freeIocs(d->iocs);
     ebpfMonDeviceRowsFree(d->rows);
     ebpfMonDeviceProgramsFree(d->programs);
     d->iocs = NULL;
@@ -77,7 +349,7 @@ static void loadPrograms(ebpfMonDevices *d)
     if (!d->programs)
         return;
     d->rows = ebpfMonDeviceRowsNew();
-    d->iocs = d->rows ? ebpfMonDeviceIocsNew(d->programs, d->rows, d->targets, d->module) : NULL;
+    d->iocs = d->rows ? newIocs(d->programs, d->rows, d->targets, d->module) : NULL;
     d->lookedAt = ebpfMonClockMonotonic();
     if (d->iocs)
         return;
@@ -114,7 +386,7 @@ static void countCost(ebpfMonDevices *d)
 
     ebpfMonDeviceProgramsReadCounts(d->programs, &counts);
     d->values.lost = counts.lost;
-    d->values.cost = ebpfMonDeviceIocsCharge(d->iocs, d->costs, seconds);
+    d->values.cost = chargeIocs(d->iocs, d->costs, seconds);
     d->lookedAt = now;
 }
 
@@ -124,10 +396,10 @@ static void readRows(ebpfMonDevices *d, ebpfMonWorker *worker)
     const char *trouble;
     unsigned nameless;
 
-    ebpfMonDeviceIocsFollow(d->iocs, d->targets, d->pattern, worker);
+    followIocs(d->iocs, d->targets, d->pattern, worker);
     nameless = ebpfMonDeviceRowsMake(d->rows, d->programs, d->targets, v);
-    v->iocs = ebpfMonDeviceIocsCount(d->iocs);
-    trouble = ebpfMonDeviceIocsGetTrouble(d->iocs);
+    v->iocs = countIocs(d->iocs);
+    trouble = d->iocs->trouble;
     if (nameless)
         snprintf(v->state, sizeof(v->state),
                  "%u rows are not shown: the names of their ports cannot be read. Only asyn 4 is supported", nameless);
@@ -153,7 +425,7 @@ static void runDevices(ebpfMonWorker *worker, void *arg)
     unloadPrograms(d);
 }
 
-int ebpfMonDevicesBegin(void *devices, const ebpfMonModuleCore *core)
+static int beginDevices(void *devices, const ebpfMonModuleCore *core)
 {
     ebpfMonDevices *d = devices;
 
@@ -164,9 +436,116 @@ int ebpfMonDevicesBegin(void *devices, const ebpfMonModuleCore *core)
                                   ebpfMonWorkerStart("ebpfMonDevice", epicsThreadPriorityLow, runDevices, d));
 }
 
-int ebpfMonDevicesStop(void *devices, double seconds)
+static int stopDevices(void *devices, double seconds)
 {
     ebpfMonDevices *d = devices;
 
     return ebpfMonSharedWorkerStop(&d->worker, seconds);
 }
+
+/* --- PVs, commands, registration --------------------------------------------------------------------------------- */
+
+#define VALUE(member) offsetof(ebpfMonDeviceValues, member)
+#define ROW(member)   offsetof(ebpfMonDeviceRow, member)
+
+/* One per process, because Base calls registrars and commands without a context. */
+static ebpfMonDevices *devices;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : &devices->shown;
+}
+
+static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonDeviceValues *v = &devices->shown;
+
+    return index < v->rows ? &v->row[index] : NULL;
+}
+
+/* In the order of ebpfMonDevice.substitutions. */
+static ebpfMonPv pvs[] = {
+    {"DEVICE_IOC_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(iocs)},
+    {"DEVICE_REQUEST_CNT", 0, getValues, ebpfMonCellCount, VALUE(requests)},
+    {"DEVICE_TIMEOUT_CNT", 0, getValues, ebpfMonCellCount, VALUE(timeouts)},
+    {"DEVICE_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost)},
+    {"DEVICE_COST", 0, getValues, ebpfMonCellDouble, VALUE(cost)},
+    {"DEVICE_MSG", 0, getValues, ebpfMonCellText, VALUE(state)},
+    {"DEVICE_PORTS", 0, getRow, ebpfMonCellText, ROW(port)},
+    {"DEVICE_RECORDS", 0, getRow, ebpfMonCellText, ROW(user)},
+    {"DEVICE_CNTS", 0, getRow, ebpfMonCellCount, ROW(count)},
+    {"DEVICE_WAIT_MEANS", 0, getRow, ebpfMonCellDouble, ROW(waitMean), .gaps = 1},
+    {"DEVICE_WAIT_P99S", 0, getRow, ebpfMonCellDouble, ROW(waitP99), .gaps = 1},
+    {"DEVICE_WAIT_MAXS", 0, getRow, ebpfMonCellDouble, ROW(waitMax), .gaps = 1},
+    {"DEVICE_TIME_MEANS", 0, getRow, ebpfMonCellDouble, ROW(serveMean), .gaps = 1},
+    {"DEVICE_TIME_MAXS", 0, getRow, ebpfMonCellDouble, ROW(serveMax)},
+    {"DEVICE_TIMEOUT_CNTS", 0, getRow, ebpfMonCellCount, ROW(timeouts)},
+    {"DEVICE_BEHINDS", 0, getRow, ebpfMonCellText, ROW(behind)},
+    {"DEVICE_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+    {"DEVICE_SILENT_CNTS", 0, getRow, ebpfMonCellDouble, ROW(silent), .gaps = 1},
+    {"DEVICE_LINKS", 0, getRow, ebpfMonCellText, ROW(link)},
+};
+
+static ebpfMonModule module = {
+    .name = "device", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = beginDevices,
+    .stop = stopDevices,
+};
+
+static void watchDevices(const iocshArgBuf *args)
+{
+    setPattern(devices, args[0].sval ? args[0].sval : "*");
+}
+
+static void addRow(ebpfMonTextReport *report, const ebpfMonDeviceRow *row)
+{
+    ebpfMonTextReportAddCell(report, "%s", row->port);
+    ebpfMonTextReportAddCell(report, "%s", row->user);
+    ebpfMonTextReportAddCell(report, "%d", (int)row->reason);
+    ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->count);
+    ebpfMonTextReportAddCell(report, "%.3f", row->waitMean);
+    ebpfMonTextReportAddCell(report, "%.3f", row->waitP99);
+    ebpfMonTextReportAddCell(report, "%.3f", row->waitMax);
+    ebpfMonTextReportAddCell(report, "%.3f", row->serveMean);
+    ebpfMonTextReportAddCell(report, "%.3f", row->serveMax);
+    ebpfMonTextReportAddCell(report, "%llu", (unsigned long long)row->timeouts);
+    ebpfMonTextReportAddCell(report, isnan(row->silent) ? "-" : "%.0f", row->silent);
+    ebpfMonTextReportAddCell(report, "%s", row->behind);
+    ebpfMonTextReportAddCell(report, "%s", row->link);
+    ebpfMonTextReportAddCell(report, "%s", row->ioc);
+}
+
+static void listDevices(const iocshArgBuf *args)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"port", -12}, {"record", -24}, {"reason", 6}, {"requests", 9}, {"wait ms", 9}, {"99 %", 9}, {"max", 9},
+        {"served ms", 9}, {"max", 9}, {"timeouts", 8}, {"no answer", 9}, {"behind", -20}, {"link", -24}, {"IOC", 0},
+    };
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonDeviceValues *v = &devices->shown;
+
+    ebpfMonModuleLock();
+    ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
+    if (v->rows)
+        ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (unsigned i = 0; i < v->rows; i++)
+        addRow(report, &v->row[i]);
+    ebpfMonModuleUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonDeviceWatch", watchDevices, {{"pattern", iocshArgString}},
+     "Watches requests to ports of asyn, in the IOCs with a matching name (default: *). \"\" watches none.\n"
+     "Example: ebpfMonDeviceWatch \"vac*\"\n"},
+    {"ebpfMonDevices", listDevices, EBPFMON_NO_ARGS,
+     "Lists which record waited for which port of asyn, how long the port served it, and for which other\n"
+     "record it waited longest (documentation/use/device.md).\n"}
+};
+
+static void ebpfMonDeviceRegistrar(void)
+{
+    devices = newDevices(&module);
+    ebpfMonShellAddModule(&module, devices, commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonDeviceRegistrar);

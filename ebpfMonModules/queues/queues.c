@@ -1,17 +1,49 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The queues of the watched IOCs: how full they are, what they lose, who fills them. The thread of the module reads
+ * them once a second, less often in a silence. Nothing is attached.
+ */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include <dbDefs.h>
+#include <epicsExport.h>
 #include <epicsThread.h>
 
 #include "common/clock.h"
 #include "common/worker.h"
+#include "ebpfMonModule.h"
 #include "host/foreign.h"
-#include "queues/queues.h"
+#include "queues/queueIoc.h"
+#include "queues/unconnected.h"
+#include "record/shellCommand.h"
 #include "watch/target.h"
+
+#define ROWS    200
+#define HOLD_NS 10000000000ull /* a queue is over half, or overflows, for so long after it did */
+
+/* A row of the table QUEUES. */
+typedef struct {
+    char   ioc[EBPFMON_IOCNAME_SIZE];
+    char   queue[16];
+    char   state[24];
+    double used, size, high, overflows; /* NaN: not known */
+    char   fillers[EBPFMON_QUEUE_FILLERS];
+} ebpfMonQueueRow;
+
+typedef struct {
+    unsigned iocs, queues;
+    unsigned half, full;    /* queues that are over half, that overflow */
+    uint64_t overflows;     /* since the monitor started, of all */
+    double   fill;          /* percent of the fullest queue */
+    double   cost;          /* percent of one core */
+    char     state[400];
+    unsigned rows;
+    ebpfMonQueueRow row[ROWS];
+} ebpfMonQueueValues;
 
 #define PERIOD      1.0  /* s */
 #define QUIET_LOOKS 3    /* in which nothing moved: then it is silent */
@@ -27,7 +59,7 @@ typedef struct {
     unsigned kind;
 } rowPlace;
 
-struct ebpfMonQueueRoom {
+typedef struct {
     const ebpfMonModule *module;
     ebpfMonSharedWorker worker;
     ebpfMonModuleCore core;
@@ -44,11 +76,12 @@ struct ebpfMonQueueRoom {
     unsigned places;
     ebpfMonQueueValues values;
     ebpfMonQueueValues shown; /* under the lock of the published values */
-};
+} queueRoom;
 
-ebpfMonQueueRoom *ebpfMonQueueRoomNew(const ebpfMonModule *module)
+/* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
+static queueRoom *newQueues(const ebpfMonModule *module)
 {
-    ebpfMonQueueRoom *d = calloc(1, sizeof(*d));
+    queueRoom *d = calloc(1, sizeof(*d));
 
     if (!d)
         return NULL;
@@ -58,14 +91,9 @@ ebpfMonQueueRoom *ebpfMonQueueRoomNew(const ebpfMonModule *module)
     return d;
 }
 
-const ebpfMonQueueValues *ebpfMonQueueRoomGetValues(const ebpfMonQueueRoom *d)
-{
-    return &d->shown;
-}
-
 /* --- which IOCs ------------------------------------------------------------------------------------------------- */
 
-static ebpfMonQueueIoc *findIoc(ebpfMonQueueRoom *d, uint32_t id)
+static ebpfMonQueueIoc *findIoc(queueRoom *d, uint32_t id)
 {
     for (unsigned i = 0; i < d->iocs; i++)
         if (d->ioc[i].id == id)
@@ -74,7 +102,7 @@ static ebpfMonQueueIoc *findIoc(ebpfMonQueueRoom *d, uint32_t id)
 }
 
 /* Under the lock of the targets. */
-static void takeTarget(ebpfMonQueueRoom *d, const ebpfMonTarget *t)
+static void takeTarget(queueRoom *d, const ebpfMonTarget *t)
 {
     ebpfMonQueueIoc *ioc = findIoc(d, t->iocId);
 
@@ -93,7 +121,7 @@ static void takeTarget(ebpfMonQueueRoom *d, const ebpfMonTarget *t)
     ioc->cat = ebpfMonCatalogueHold(t->cat);
 }
 
-static void takeTargets(ebpfMonQueueRoom *d)
+static void takeTargets(queueRoom *d)
 {
     unsigned kept = 0;
 
@@ -116,7 +144,7 @@ static void takeTargets(ebpfMonQueueRoom *d)
 
 static int isLately(uint64_t at, uint64_t now)
 {
-    return at && now - at < EBPFMON_QUEUE_HOLD_NS;
+    return at && now - at < HOLD_NS;
 }
 
 static const char *getUnit(unsigned kind)
@@ -148,7 +176,7 @@ static void describeQueue(const ebpfMonQueueIoc *ioc, unsigned kind, uint64_t no
 }
 
 /* An event: a queue overflowed; it is over half, or no more. */
-static void tellQueue(ebpfMonQueueRoom *d, const ebpfMonQueueIoc *ioc, unsigned kind, uint64_t now)
+static void tellQueue(queueRoom *d, const ebpfMonQueueIoc *ioc, unsigned kind, uint64_t now)
 {
     ebpfMonQueue *q = (ebpfMonQueue *)&ioc->queue[kind];
     int isHalf = isLately(q->halfAt, now) || isLately(q->overflowAt, now);
@@ -168,7 +196,7 @@ static void tellQueue(ebpfMonQueueRoom *d, const ebpfMonQueueIoc *ioc, unsigned 
 }
 
 /* Reads everything. Nonzero: something moves, or is told. */
-static int readQueues(ebpfMonQueueRoom *d)
+static int readQueues(queueRoom *d)
 {
     uint64_t now;
     int isBusy = 0;
@@ -203,7 +231,7 @@ static int comparePlaces(const void *left, const void *right)
     return l->ioc != r->ioc ? (l->ioc > r->ioc) - (l->ioc < r->ioc) : (l->kind > r->kind) - (l->kind < r->kind);
 }
 
-static void sumQueue(ebpfMonQueueRoom *d, const ebpfMonQueueIoc *ioc, unsigned kind, uint64_t now)
+static void sumQueue(queueRoom *d, const ebpfMonQueueIoc *ioc, unsigned kind, uint64_t now)
 {
     const ebpfMonQueue *q = &ioc->queue[kind];
     ebpfMonQueueValues *v = &d->values;
@@ -233,7 +261,7 @@ static void fillRow(const rowPlace *place, uint64_t now, ebpfMonQueueRow *row)
     row->overflows = q->overflows;
 }
 
-static void describeState(ebpfMonQueueRoom *d, uint64_t now)
+static void describeState(queueRoom *d, uint64_t now)
 {
     ebpfMonQueueValues *v = &d->values;
     char more[40] = "";
@@ -252,7 +280,7 @@ static void describeState(ebpfMonQueueRoom *d, uint64_t now)
     snprintf(v->state, sizeof(v->state), "reads %u queues in %u IOCs%s", v->queues, v->iocs, more);
 }
 
-static void makeValues(ebpfMonQueueRoom *d)
+static void makeValues(queueRoom *d)
 {
     uint64_t now = ebpfMonClockMonotonic();
     ebpfMonQueueValues *v = &d->values;
@@ -269,7 +297,7 @@ static void makeValues(ebpfMonQueueRoom *d)
                 sumQueue(d, &d->ioc[i], k, now);
     }
     qsort(d->place, d->places, sizeof(d->place[0]), comparePlaces);
-    for (v->rows = 0; v->rows < d->places && v->rows < EBPFMON_QUEUE_ROWS; v->rows++)
+    for (v->rows = 0; v->rows < d->places && v->rows < ROWS; v->rows++)
         fillRow(&d->place[v->rows], now, &v->row[v->rows]);
     describeState(d, now);
 }
@@ -277,7 +305,7 @@ static void makeValues(ebpfMonQueueRoom *d)
 /* --- the thread ------------------------------------------------------------------------------------------------- */
 
 /* Sets the cost, and the period that keeps it small: "cpu" ns were used for a look. */
-static void countCost(ebpfMonQueueRoom *d, uint64_t cpu)
+static void countCost(queueRoom *d, uint64_t cpu)
 {
     uint64_t now = ebpfMonClockMonotonic();
     double needed = (double)(cpu - d->searchCpu) / 1e9 / COST_MOST;
@@ -292,7 +320,7 @@ static void countCost(ebpfMonQueueRoom *d, uint64_t cpu)
 }
 
 /* When to look again (s): less often as long as nothing moves. */
-static double choosePause(ebpfMonQueueRoom *d, int isBusy)
+static double choosePause(queueRoom *d, int isBusy)
 {
     uint64_t now = ebpfMonClockMonotonic();
 
@@ -302,7 +330,7 @@ static double choosePause(ebpfMonQueueRoom *d, int isBusy)
 
 static void runQueues(ebpfMonWorker *worker, void *arg)
 {
-    ebpfMonQueueRoom *d = arg;
+    queueRoom *d = arg;
 
     d->costSince = ebpfMonClockMonotonic();
     while (!ebpfMonWorkerIsStopping(worker)) {
@@ -319,7 +347,7 @@ static void runQueues(ebpfMonWorker *worker, void *arg)
     }
 }
 
-int ebpfMonQueueRoomBegin(ebpfMonQueueRoom *d, const ebpfMonModuleCore *core)
+static int beginQueues(queueRoom *d, const ebpfMonModuleCore *core)
 {
     d->core = *core;
     d->startTicks = ebpfMonProcStart(getpid());
@@ -327,12 +355,166 @@ int ebpfMonQueueRoomBegin(ebpfMonQueueRoom *d, const ebpfMonModuleCore *core)
                                   ebpfMonWorkerStart("ebpfMonQueues", epicsThreadPriorityLow, runQueues, d));
 }
 
-int ebpfMonQueueRoomStop(ebpfMonQueueRoom *d, double seconds)
+/* --- PVs, commands, registration --------------------------------------------------------------------------------- */
+
+#define VALUE(member) offsetof(ebpfMonQueueValues, member)
+#define ROW(member)   offsetof(ebpfMonQueueRow, member)
+#define LOST(member)  offsetof(ebpfMonUnconnectedValues, member)
+#define NAME(member)  offsetof(ebpfMonUnconnectedRow, member)
+
+/* One per process, because Base calls registrars and commands without a context. */
+static queueRoom *queues;
+static ebpfMonUnconnected *unconnected;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
 {
-    return ebpfMonSharedWorkerStop(&d->worker, seconds);
+    return index ? NULL : &queues->shown;
 }
 
-void ebpfMonQueueRoomWake(ebpfMonQueueRoom *d)
+static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
 {
-    ebpfMonSharedWorkerWake(&d->worker);
+    const ebpfMonQueueValues *v = &queues->shown;
+
+    return index < v->rows ? &v->row[index] : NULL;
 }
+
+static const void *getUnconnected(const struct ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : ebpfMonUnconnectedGetValues(unconnected);
+}
+
+static const void *getName(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonUnconnectedValues *v = ebpfMonUnconnectedGetValues(unconnected);
+
+    return index < v->rows ? &v->row[index] : NULL;
+}
+
+/* In the order of ebpfMonQueues.substitutions. */
+static ebpfMonPv pvs[] = {
+    {"QUEUE_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(queues)},
+    {"QUEUE_HALF_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(half), .cause = 1 + VALUE(state), .light = 1},
+    {"QUEUE_FULL_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(full), .cause = 1 + VALUE(state), .light = 2},
+    {"QUEUE_OVERFLOW_CNT", 0, getValues, ebpfMonCellCount, VALUE(overflows)},
+    {"QUEUE_FILL_MAX", 0, getValues, ebpfMonCellDouble, VALUE(fill)},
+    {"QUEUE_COST", 0, getValues, ebpfMonCellDouble, VALUE(cost)},
+    {"QUEUE_MSG", 0, getValues, ebpfMonCellText, VALUE(state)},
+    {"QUEUE_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+    {"QUEUE_NAMES", 0, getRow, ebpfMonCellText, ROW(queue)},
+    {"QUEUE_STATES", 0, getRow, ebpfMonCellText, ROW(state)},
+    {"QUEUE_USEDS", 0, getRow, ebpfMonCellDouble, ROW(used), .gaps = 1},
+    {"QUEUE_SIZES", 0, getRow, ebpfMonCellDouble, ROW(size), .gaps = 1},
+    {"QUEUE_HIGHS", 0, getRow, ebpfMonCellDouble, ROW(high), .gaps = 1},
+    {"QUEUE_OVERFLOW_CNTS", 0, getRow, ebpfMonCellDouble, ROW(overflows), .gaps = 1},
+    {"QUEUE_FILLERS", 0, getRow, ebpfMonCellText, ROW(fillers)},
+    {"CA_LINK_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(links)},
+    {"CA_LINK_UNCONNECTED_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(unconnected)},
+    {"UNCONNECTED_FAULT_CNT", 0, getUnconnected, ebpfMonCellUnsigned, LOST(faults), .cause = 1 + LOST(state),
+     .light = 1},
+    {"UNCONNECTED_COST", 0, getUnconnected, ebpfMonCellDouble, LOST(cost)},
+    {"UNCONNECTED_MSG", 0, getUnconnected, ebpfMonCellText, LOST(state)},
+    {"UNCONNECTED_PVS", 0, getName, ebpfMonCellText, NAME(pv)},
+    {"UNCONNECTED_CLIENTS", 0, getName, ebpfMonCellText, NAME(client)},
+    {"UNCONNECTED_TIMES", 0, getName, ebpfMonCellDouble, NAME(seconds)},
+    {"UNCONNECTED_REASONS", 0, getName, ebpfMonCellText, NAME(reason)},
+};
+
+static int startModule(void *arg, const ebpfMonModuleCore *core)
+{
+    return beginQueues(queues, core) || ebpfMonUnconnectedBegin(unconnected, core) ? -1 : 0;
+}
+
+static int stopModule(void *arg, double seconds)
+{
+    int isLate = ebpfMonSharedWorkerStop(&queues->worker, seconds);
+
+    return ebpfMonUnconnectedStop(unconnected, seconds) || isLate ? -1 : 0;
+}
+
+static void wakeModule(void *arg)
+{
+    ebpfMonSharedWorkerWake(&queues->worker);
+}
+
+static void addMessage(void *arg, const struct ebpfMonWireEvent *message)
+{
+    if (message)
+        ebpfMonUnconnectedAddEvent(unconnected, message);
+}
+
+static ebpfMonModule module = {
+    .name = "queues", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+    .iocs = wakeModule, .message = addMessage,
+};
+
+static void addNumber(ebpfMonTextReport *report, double number)
+{
+    ebpfMonTextReportAddCell(report, isnan(number) ? "-" : "%.0f", number);
+}
+
+static void listQueues(const iocshArgBuf *args)
+{
+    static const ebpfMonReportColumn columns[] = {
+        {"IOC", -16}, {"queue", -8}, {"state", -9}, {"used", 8}, {"size", 8}, {"high water", 10}, {"overflows", 9},
+        {"most entries", 0},
+    };
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonQueueValues *v = &queues->shown;
+
+    ebpfMonModuleLock();
+    ebpfMonTextReportAdd(report, "%s\n", v->state[0] ? v->state : "the monitor does not run");
+    if (v->rows)
+        ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (unsigned i = 0; i < v->rows; i++) {
+        const ebpfMonQueueRow *row = &v->row[i];
+
+        ebpfMonTextReportAddCell(report, "%s", row->ioc);
+        ebpfMonTextReportAddCell(report, "%s", row->queue);
+        ebpfMonTextReportAddCell(report, "%s", row->state);
+        addNumber(report, row->used);
+        addNumber(report, row->size);
+        addNumber(report, row->high);
+        addNumber(report, row->overflows);
+        ebpfMonTextReportAddCell(report, "%s", row->fillers);
+    }
+    ebpfMonModuleUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
+static void listUnconnected(const iocshArgBuf *args)
+{
+    static const ebpfMonReportColumn columns[] = {{"PV", -24}, {"client", -34}, {"s", 8}, {"reason", 0}};
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonUnconnectedValues *v = ebpfMonUnconnectedGetValues(unconnected);
+
+    ebpfMonModuleLock();
+    ebpfMonTextReportAdd(report, "%u CA links of watched IOCs, %u not connected\n", v->links, v->unconnected);
+    if (v->rows)
+        ebpfMonTextReportBeginTable(report, columns, sizeof(columns) / sizeof(columns[0]));
+    for (unsigned i = 0; i < v->rows; i++) {
+        ebpfMonTextReportAddCell(report, "%s", v->row[i].pv);
+        ebpfMonTextReportAddCell(report, "%s", v->row[i].client);
+        ebpfMonTextReportAddCell(report, "%.0f", v->row[i].seconds);
+        ebpfMonTextReportAddCell(report, "%s", v->row[i].reason);
+    }
+    ebpfMonModuleUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonQueues", listQueues, EBPFMON_NO_ARGS,
+     "Lists the queues of the watched IOCs, the worst first: callback queues, scanOnce, the work list of CA links and\n"
+     "the messages of errlog. How full they are, how often they overflowed, and which records had the most entries.\n"},
+    {"ebpfMonUnconnected", listUnconnected, EBPFMON_NO_ARGS,
+     "Lists CA links of watched IOCs that are not connected, and names that programs of this host search in vain,\n"
+     "with the reason that packets, sockets and /proc show.\n"}
+};
+
+static void ebpfMonQueuesRegistrar(void)
+{
+    queues = newQueues(&module);
+    unconnected = ebpfMonUnconnectedNew(&module);
+    ebpfMonShellAddModule(&module, unconnected ? queues : NULL, commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonQueuesRegistrar);

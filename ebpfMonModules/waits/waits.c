@@ -1,23 +1,62 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What waits in the watched IOCs, and for what: puts with completion and active records (iocWaits.h); while a thread
+ * hangs, threads (waitGraph.h). The thread of the module reads them once a second, less often in a silence; records in
+ * turns, so that it takes no more than EBPFMON_WAITS_COST of a core. Nothing is attached.
+ */
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <dbDefs.h>
 #include <epicsExport.h>
 #include <epicsMutex.h>
 #include <epicsThread.h>
 
+#include "clients/clients.h"
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
+#include "ebpfMonModule.h"
 #include "export/log/putLogs.h"
 #include "host/foreign.h"
 #include "host/procStat.h"
+#include "model/published.h"
 #include "model/put.h"
-#include "clients/clients.h"
-#include "waits/waits.h"
+#include "record/shellCommand.h"
+#include "waits/iocWaits.h"
 #include "watch/target.h"
+
+#define EBPFMON_WAITS_COST 0.002 /* cores */
+#define EBPFMON_WAIT_ROWS  100
+
+/* A row of the table WAITS. */
+typedef struct {
+    char   ioc[EBPFMON_IOCNAME_SIZE];
+    char   pv[80];
+    char   kind[16];       /* "put", "process", "active"; "thread": a thread that hangs, and "pv" is its name */
+    char   client[220];
+    char   since[32];      /* "12:03:04", "before 12:03:04" */
+    double seconds;
+    char   waits[EBPFMON_WAIT_TEXT];
+} ebpfMonWaitRow;
+
+typedef struct {
+    unsigned puts;         /* under way for longer than ebpfMonWaitLimit */
+    double   putMax;       /* s: the longest */
+    char     putCause[EBPFMON_WAIT_TEXT]; /* … and for what it waits */
+    unsigned actives;      /* records that are active for longer than that */
+    double   activeMax;
+    unsigned deadlocks;    /* threads that wait for each other, or for a mutex whose owner has ended */
+    char     deadlockCause[EBPFMON_WAIT_TEXT];
+    double   cost;         /* percent of one core */
+    char     state[200];
+    unsigned rows;
+    ebpfMonWaitRow row[EBPFMON_WAIT_ROWS];
+    char     text[16000];
+} ebpfMonWaitValues;
 
 #define PERIOD      1.0  /* s */
 #define IOCS_MAX    256
@@ -40,7 +79,7 @@ typedef struct {
     epicsTimeStamp time;
 } putNote;
 
-struct ebpfMonWaits {
+typedef struct {
     const ebpfMonModule *module;
     ebpfMonSharedWorker worker;
     ebpfMonModuleCore core;
@@ -62,12 +101,14 @@ struct ebpfMonWaits {
     uint64_t cpu, costSince;   /* ns of CPU time since then */
     ebpfMonWaitValues values;
     ebpfMonWaitValues shown;   /* under the lock of the published values */
-};
+} ebpfMonWaits;
 
+/* What waits for longer than so many seconds is shown. One per process, because it is a variable of iocsh. */
 double ebpfMonWaitLimit = 5;
 epicsExportAddress(double, ebpfMonWaitLimit);
 
-ebpfMonWaits *ebpfMonWaitsNew(const ebpfMonModule *module)
+/* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
+static ebpfMonWaits *newWaits(const ebpfMonModule *module)
 {
     ebpfMonWaits *w = calloc(1, sizeof(*w));
 
@@ -80,11 +121,6 @@ ebpfMonWaits *ebpfMonWaitsNew(const ebpfMonModule *module)
     return w;
 }
 
-const ebpfMonWaitValues *ebpfMonWaitsGetValues(const ebpfMonWaits *w)
-{
-    return &w->shown;
-}
-
 static int isLong(uint64_t since, uint64_t now)
 {
     return (double)(now - since) / 1e9 >= ebpfMonWaitLimit;
@@ -92,7 +128,8 @@ static int isLong(uint64_t since, uint64_t now)
 
 /* --- when a put began, and whose it is -------------------------------------------------------------------------- */
 
-void ebpfMonWaitsWake(ebpfMonWaits *w)
+/* something has happened. Any thread */
+static void wakeWaits(ebpfMonWaits *w)
 {
     int isSleeping;
 
@@ -104,7 +141,7 @@ void ebpfMonWaitsWake(ebpfMonWaits *w)
         ebpfMonSharedWorkerWake(&w->worker);
 }
 
-void ebpfMonWaitsAddPut(void *waits, const ebpfMonModulePut *put)
+static void addPut(void *waits, const ebpfMonModulePut *put)
 {
     ebpfMonWaits *w = waits;
     const ebpfMonPut *from = put->context;
@@ -127,7 +164,7 @@ void ebpfMonWaitsAddPut(void *waits, const ebpfMonModulePut *put)
     n->number = from->number;
     n->time = put->time;
     epicsMutexUnlock(w->lock);
-    ebpfMonWaitsWake(w);
+    wakeWaits(w);
 }
 
 static int isNoteOf(const putNote *n, const ebpfMonIocWaits *ioc, const ebpfMonWaitingPut *put, uint64_t earliest)
@@ -687,7 +724,8 @@ static void runWaits(ebpfMonWorker *worker, void *arg)
     }
 }
 
-int ebpfMonWaitsBegin(void *waits, const ebpfMonModuleCore *core)
+/* As ebpfMonModule.start, stop and put. */
+static int beginWaits(void *waits, const ebpfMonModuleCore *core)
 {
     ebpfMonWaits *w = waits;
 
@@ -699,9 +737,85 @@ int ebpfMonWaitsBegin(void *waits, const ebpfMonModuleCore *core)
                                   ebpfMonWorkerStart("ebpfMonWaits", epicsThreadPriorityLow, runWaits, w));
 }
 
-int ebpfMonWaitsStop(void *waits, double seconds)
+static int stopWaits(void *waits, double seconds)
 {
     ebpfMonWaits *w = waits;
 
     return ebpfMonSharedWorkerStop(&w->worker, seconds);
 }
+
+/* --- PVs, the command, registration ------------------------------------------------------------------------------ */
+
+#define VALUE(member) offsetof(ebpfMonWaitValues, member)
+#define ROW(member)   offsetof(ebpfMonWaitRow, member)
+
+/* One per process, because Base calls registrars and commands without a context. */
+static ebpfMonWaits *waits;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : &waits->shown;
+}
+
+static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonWaitValues *v = &waits->shown;
+
+    return index < v->rows ? &v->row[index] : NULL;
+}
+
+/* In the order of ebpfMonWaits.substitutions. */
+static ebpfMonPv pvs[] = {
+    {"PUT_WAIT_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(puts), .cause = 1 + VALUE(putCause), .light = 1},
+    {"DEADLOCK_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(deadlocks), .cause = 1 + VALUE(deadlockCause),
+     .light = 2},
+    {"ACTIVE_CNT", 0, getValues, ebpfMonCellUnsigned, VALUE(actives)},
+    {"PUT_WAIT_MAX", 0, getValues, ebpfMonCellDouble, VALUE(putMax)},
+    {"ACTIVE_MAX", 0, getValues, ebpfMonCellDouble, VALUE(activeMax)},
+    {"WAITS_COST", 0, getValues, ebpfMonCellDouble, VALUE(cost)},
+    {"WAITS_MSG", 0, getValues, ebpfMonCellText, VALUE(state)},
+    {"WAITS_TEXT", 0, getValues, ebpfMonCellLines, VALUE(text)},
+    {"WAIT_PVS", 0, getRow, ebpfMonCellText, ROW(pv)},
+    {"WAIT_KINDS", 0, getRow, ebpfMonCellText, ROW(kind)},
+    {"WAIT_SECONDS", 0, getRow, ebpfMonCellDouble, ROW(seconds)},
+    {"WAIT_SINCES", 0, getRow, ebpfMonCellText, ROW(since)},
+    {"WAIT_CAUSES", 0, getRow, ebpfMonCellText, ROW(waits)},
+    {"WAIT_CLIENTS", 0, getRow, ebpfMonCellText, ROW(client)},
+    {"WAIT_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+};
+
+static void wakeModule(void *arg, const epicsTimeStamp *time, const char *text)
+{
+    wakeWaits(arg);
+}
+
+static ebpfMonModule module = {
+    .name = "waits", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = beginWaits,
+    .stop = stopWaits, .put = addPut, .event = wakeModule,
+};
+
+static void listWaits(const iocshArgBuf *args)
+{
+    ebpfMonTextReport *report = ebpfMonTextReportNew();
+    const ebpfMonWaitValues *v = &waits->shown;
+
+    ebpfMonModuleLock();
+    ebpfMonTextReportAdd(report, "%s\n%s", v->state[0] ? v->state : "the monitor does not run", v->text);
+    ebpfMonModuleUnlock();
+    ebpfMonTextReportPrint(report);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonWaits", listWaits, EBPFMON_NO_ARGS,
+     "Lists why threads hang; and what waits for longer than ebpfMonWaitLimit (s): puts with completion, by whom,\n"
+     "and for which records; records that are active (PACT), with what should complete them\n"
+     "(documentation/use/waits.md).\n"}
+};
+
+static void ebpfMonWaitsRegistrar(void)
+{
+    waits = newWaits(&module);
+    ebpfMonShellAddModule(&module, waits, commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonWaitsRegistrar);

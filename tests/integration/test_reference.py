@@ -58,7 +58,7 @@ def test_types_and_units():
 def test_each_command_is_documented():
     """Each command of the shell has a heading or a row, or is listed as described on another page, which names it."""
     found = set()
-    for path in [*(SUP / "record").glob("*.c"), *(paths.TOP / "ebpfMonModules").rglob("*Module.c")]:
+    for path in [*(SUP / "record").glob("*.c"), *(paths.TOP / "ebpfMonModules").rglob("*.c")]:
         if "/O." not in str(path):
             found.update(re.findall(r'(?m)^    \{"(ebpfMon\w+)", ', path.read_text()))
     commands = REFERENCE.split("\n## Commands\n")[1].split("\n## ")[0]
