@@ -7,7 +7,6 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
-#include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "model/filter.h"
 #include "model/put.h"
@@ -524,11 +523,13 @@ struct ebpfMonPacketEvents {
     uint64_t                 lateAt;   /* … monotonic ns: when */
 };
 
+/* A put to a gateway. Who has a namespace of his own writes the packets of any client there, and passes them on. */
 static int isRealPut(void *arg, const ebpfMonPacketPut *p)
 {
     const ebpfMonPacketEvents *e = arg;
 
-    return ebpfMonRealCircuitsJudge(e->realCircuits, p) == ebpfMonRealYes;
+    return ebpfMonServersIsOfHost(e->servers, p->pid, p->peer.netns) &&
+           ebpfMonRealCircuitsJudge(e->realCircuits, p) == ebpfMonRealYes;
 }
 
 ebpfMonPacketEvents *ebpfMonPacketEventsNew(ebpfMonPutJoin *join, ebpfMonServers *servers, ebpfMonPacketPuts *puts,
@@ -625,7 +626,8 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
     same = findSame(server->pid ? &t->outside : &t->inside, ev, now);
     if (!same)
         noteMessage(server->pid ? &t->inside : &t->outside, ev, server->pid, now);
-    else if (!ebpfMonProcNetnsIsOurs(server->pid ? server->pid : same->pid))
+    else if (!(server->pid ? ebpfMonServersIsOfHost(e->servers, server->pid, ev->peer.netns) :
+                             ebpfMonServersIsOfHost(e->servers, same->pid, same->peer.netns)))
         return 0;
     else if (server->pid)
         setOuter(e, &ev->peer, &same->peer);

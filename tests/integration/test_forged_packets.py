@@ -106,6 +106,21 @@ def test_packets_of_another_namespace(ioc, log, rogue):
     client.close()
 
 
+def test_gateway_in_another_namespace(ioc, log, rogue):
+    """The user has a connection to the IOC. To pass on a put to it he serves, as a gateway, a client that he makes of packets in his own
+    namespace. It stays his put."""
+    pv, port = ioc.prefix + "AO", loopback.take_port()
+    for value in 301, 302:
+        mark = len(log.of(pv))
+        process = Process([sys.executable, "-m", "tests.programs.false_gateway", str(rogue.pid), f"{ioc.address}:{ioc.port}", str(port),
+                           pv, str(value)], {**os.environ, "IOC": OURS.replace("*", "falsegate")})
+        process.wait(30)
+        assert "done" in process.lines, process.output()
+        line = log.next(1, pv, mark)[0]
+        assert same(line["value"], float(value)) and line["pid"] == str(process.pid) and "gateway" not in line, line
+    loopback.give_port(port)
+
+
 def test_clients_elsewhere(ioc, net, log):
     """A client on this host whose socket is in another namespace: its put is seen in up to three namespaces, and shown once, with
     its own process."""

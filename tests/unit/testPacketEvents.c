@@ -55,11 +55,12 @@ static int accepts(const ebpfMonServerSocket *s, const struct ebpfMonPeer *peer)
 
 static pid_t otherPid = OTHER_PID;
 
-static uint32_t netns; /* of the packets; 0: of the server, too. Else that is in another one */
+static uint32_t netns; /* of the packets */
+static int isAway;     /* the server is in another one */
 
 static pid_t findProcess(const struct ebpfMonPeer *peer)
 {
-    return peer->netns || peer->sport == htons(NOWHERE_PORT) ? 0 : otherPid;
+    return (isAway && peer->netns) || peer->sport == htons(NOWHERE_PORT) ? 0 : otherPid;
 }
 
 static uint32_t findClient(void *arg, const ebpfMonWireEvent *ev, uint32_t *pid)
@@ -97,7 +98,7 @@ static int readName(pid_t pid, char *buf, size_t size)
 
 static uint32_t readNetns(pid_t pid)
 {
-    return netns + 1;
+    return netns + (uint32_t)isAway;
 }
 
 static long queue;      /* bytes that the server has not read */
@@ -525,6 +526,7 @@ static void testTranslated(void)
 {
     testDiag("A connection whose server's address is translated");
     otherPid = getppid(); /* in our namespace */
+    netns = ebpfMonProcNetns(getpid());
     received = (ebpfMonReceived){ .hasUpTo = 0 };
     serverName = "other";
     ebpfMonServersFree(servers);
@@ -538,6 +540,7 @@ static void testTranslated(void)
                innerFirst ? "also if the inner one is read first" : "as one to the server");
     }
     otherPid = OTHER_PID;
+    netns = 0;
     ebpfMonServersFree(servers);
     servers = ebpfMonServersNew(targets, &readers);
 }
@@ -549,6 +552,7 @@ static void testElsewhere(void)
 
     testDiag("A server in another network namespace");
     netns = ebpfMonProcNetns(getpid());
+    isAway = 1;
     there = netns + 1;
     for (int isLater = 0; isLater < 2; isLater++) {
         uint64_t since = ebpfMonClockMonotonic() + (isLater ? EBPFMON_SECOND_NS : -EBPFMON_SECOND_NS);
