@@ -491,8 +491,8 @@ static void findCandidates(ebpfMonGateways *g, const serverProcess *s, const inn
     match->isSure = match->isSure && match->clients == 1 && inner->at > s->lostUpTo && inner->at > g->lostUpTo;
 }
 
-/* An inner put whose name no outer put has. If only one was under way with this value, it may show how the gateway
- * changes the begin of names. */
+/* An inner put whose name no outer put has. If only one may have been under way with this value, it may show how the
+ * gateway changes the begin of names. */
 static void learnNameChange(ebpfMonGateways *g, serverProcess *s, const innerPut *inner)
 {
     const outerPut *found = NULL;
@@ -501,7 +501,7 @@ static void learnNameChange(ebpfMonGateways *g, serverProcess *s, const innerPut
     for (unsigned n = 0; n < OUTERS; n++) {
         const outerPut *o = &s->outer[n];
 
-        if (judgeOuterTime(o, inner->at) != isIn || !o->p.replyAsked)
+        if (judgeOuterTime(o, inner->at) != isIn || !compareInnerValue(o, inner))
             continue;
         if (found)
             return;

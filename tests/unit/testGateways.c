@@ -22,6 +22,7 @@ static unsigned count;       /* … and their number */
 static unsigned wakes;
 static unsigned forgedPort;  /* no socket has this connection; 0: all are real */
 static uint64_t base, id;
+static int isPlain;          /* outer puts of Channel Access that ask for no reply */
 
 static int isReal(void *arg, const ebpfMonPacketPut *put)
 {
@@ -58,7 +59,7 @@ static uint64_t addOuterTo(pid_t pid, unsigned port, const char *user, const cha
 {
     ebpfMonPacketPut p = {
         .at = base + ms * MS, .time = ebpfMonClockReal(), .id = ++id, .circuit = port, .seq = (uint32_t)id * 100,
-        .pva = 1, .replyAsked = 1, .peer = fakePeer(port, 5075), .pid = pid, .host = "office1",
+        .pva = !isPlain, .replyAsked = !isPlain, .peer = fakePeer(port, 5075), .pid = pid, .host = "office1",
     };
 
     strcpy(p.user, user);
@@ -218,22 +219,24 @@ static void testNotSeen(void)
     testOk(put.isUnsure && strncmp(put.who, "perhaps anna@", 13) == 0, "its value is not known: %s", put.who);
 }
 
-static void testNames(void)
+static void testNames(int plain)
 {
     static const char *const name[] = { "A", "A", "B", "C", "D" };
-    char outer[16];
+    char outer[16], value[] = "1";
     ebpfMonPut put;
 
-    testDiag("A gateway that changes names");
+    testDiag("A gateway that changes names%s", plain ? ", and no put asks for a reply" : "");
     renew();
-    for (unsigned i = 0; i < 5; i++) {
+    isPlain = plain;
+    for (unsigned i = 0; i < 5; i++, value[0]++) {
         uint64_t number;
 
         snprintf(outer, sizeof(outer), "GW:DEV:%s", name[i]);
-        number = addOuter(1001, "anna", outer, "5", 10 * i);
+        number = addOuter(1001, "anna", outer, value, 10 * i);
         snprintf(outer, sizeof(outer), "DEV:%s", name[i]);
-        put = join(outer, "5", 10 * i + 1);
-        reply(1001, number, 1, 10 * i + 2);
+        put = join(outer, value, 10 * i + 1);
+        if (!plain)
+            reply(1001, number, 1, 10 * i + 2);
         testOk(i < 4 ? !put.gateway[0] : isBy(&put, "anna") && strcmp(put.channel, "GW:DEV:D") == 0,
                "%s by %s", outer, put.who);
     }
@@ -241,6 +244,7 @@ static void testNames(void)
     addOuter(1002, "bert", "GW:DEV:F", "7", 60);
     put = join("DEV:F", "7", 61);
     testOk(isBy(&put, "bert"), "the rule tells them apart: %s", put.who);
+    isPlain = 0;
 }
 
 static void testChain(void)
@@ -345,12 +349,13 @@ static void testOuter(void)
 
 MAIN(testGateways)
 {
-    testPlan(45);
+    testPlan(51);
     clients = fakeClientsMake(NULL);
     testJoin();
     testUnsure();
     testNotSeen();
-    testNames();
+    testNames(0);
+    testNames(1);
     testChain();
     testOuter();
     ebpfMonGatewaysFree(gateways);
