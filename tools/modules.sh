@@ -5,6 +5,7 @@
 #   tools/modules.sh [LEVEL...]     counts chains turns trace sleep budget (all of them)
 #   tools/modules.sh any [SEED...]  random databases, while levels, budget and links change; no table
 #   tools/modules.sh puts           puts, beside those that caPutLog logs
+#   tools/modules.sh gateway        puts through ca-gateway
 #   tools/modules.sh tls            puts over TLS: builds pvxs with TLS in the cache, or takes that in $EBPFMON_PVXS_TLS
 #   tools/modules.sh qsrv2          the monitor built with this pvxs: tests of its own PVs by QSRV 2, in a copy of the tree
 #
@@ -12,7 +13,7 @@
 # Base and an IOC with all of them, and writes tests/results/modules.json (putLogs.json, tls.json) and the table of
 # documentation/develop/tried.md. Some minutes. Run make first; as root. The sequencer needs re2c.
 set -eu
-case ${1-} in -*) sed -n '3,14s/^# \{0,1\}//p' "$0"; exit 2;; esac
+case ${1-} in -*) sed -n '3,15s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 EPICS_BASE=$("$top/tools/epicsBase.sh")
 export EPICS_BASE
@@ -59,6 +60,13 @@ if [ "${1-}" = tls ] || [ "${1-}" = qsrv2 ]; then
     cd "$copy"
     exec "$python" -m pytest tests -q -p no:cacheprovider </dev/null \
         -k "test_own_qsrv2 or test_operators or test_pvs or test_table_by or test_all_pvs_by_pvaccess or test_cells_that_are_not_known"
+fi
+
+if [ "${1-}" = gateway ]; then
+    build pcas "" configure src
+    fetch ca-gateway epics-extensions
+    build ca-gateway "PCAS=$cache/pcas\n" configure src
+    exec "$top/tools/test.sh" test_ca_gateway
 fi
 
 build sscan "" configure sscanApp

@@ -68,8 +68,7 @@ typedef struct ebpfMonPacketClient {
 /* Who is behind a gateway: clients that have a channel of this name to it. */
 typedef struct {
     unsigned clients;
-    unsigned unknown;       /* clients of it whose connection is older than the monitor: which channels they have is not
-                             * known */
+    unsigned unknown;       /* clients of it, the begin of whose connection was not seen: they may have other channels */
     struct ebpfMonPeer peer; /* of the newest one; as the next three */
     struct ebpfMonFirst first;
     char     user[64], host[64];

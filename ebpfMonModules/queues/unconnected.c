@@ -634,7 +634,7 @@ static void addRefused(ebpfMonUnconnected *u)
         if (!a && u->count < EBPFMON_UNCONNECTED_ROWS) {
             a = &u->asked[u->count++];
             memset(a, 0, sizeof(*a));
-            snprintf(a->q.search.name, sizeof(a->q.search.name), "%s", r->name);
+            memcpy(a->q.search.name, r->name, sizeof(a->q.search.name));
             a->q.search.protocol = r->protocol;
             a->q.client = r->client;
         }

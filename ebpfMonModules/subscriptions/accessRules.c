@@ -142,7 +142,8 @@ static void addRule(ebpfMonMem *mem, const struct group *g, uint64_t group, cons
         addMembers(mem, &r->uags, "UAG", text, size);
         addMembers(mem, &r->hags, "HAG", text, size);
     } else {
-        ebpfMonTextAdd(text, size, " allows it now: rights have changed since, or the field has a higher level");
+        ebpfMonTextAdd(text, size, " allows it now: rights have changed since, the field has a higher level, or "
+                       "it wants more (METHOD, AUTHORITY, PROTOCOL)");
     }
 }
 

@@ -66,6 +66,20 @@ class Proxy(Server):
             until(lambda: rawca.answers(self.port, names[0]), 20, self.process.output)
 
 
+class CaGateway(Server):
+    """ca-gateway in front of the server at port "upstream", which has the PV "name"; "begin": clients write it before each name."""
+
+    def __init__(self, tmp, upstream, name, begin=""):
+        port = loopback.take_port()
+        pvlist, access = tmp / f"gateway{port}.pvlist", tmp / f"gateway{port}.access"
+        names = rf"{begin}\(.*\) ALIAS \1" if begin else ".* ALLOW"
+        pvlist.write_text(f"EVALUATION ORDER ALLOW, DENY\n{names} DEFAULT 1\n")
+        access.write_text("ASG(DEFAULT) { RULE(1,READ) RULE(1,WRITE) }\n")
+        super().__init__([paths.CA_GATEWAY, "-sip", "127.0.0.1", "-sport", port, "-cip", f"127.0.0.1:{upstream}", "-cport", upstream,
+                          "-home", tmp, "-pvlist", pvlist, "-access", access], tmp, port, 0)
+        until(lambda: rawca.answers(port, begin + name), 20, self.process.output)
+
+
 class Gateway(Server):
     """pvagw in front of the server at port "upstream". "pvlist", "access": texts of these files of its server."""
 

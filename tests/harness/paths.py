@@ -37,3 +37,4 @@ STREAM = Path(os.environ.get("EBPFMON_STREAM") or CACHE / "StreamDevice")
 STREAM_IOC = STREAM / "bin" / ARCH / "streamApp"
 ASYN = CACHE / "modules" / "asyn"
 PVXS_TLS = Path(os.environ.get("EBPFMON_PVXS_TLS") or CACHE / "pvxs-tls")  # the same of branch tls of pvxs
+CA_GATEWAY = Path(os.environ.get("EBPFMON_CA_GATEWAY") or CACHE / "modules" / "ca-gateway") / "bin" / ARCH / "gateway"

@@ -11,8 +11,8 @@ import sqlite3
 import sys
 
 import pytest
-from tests.harness import db, loopback, rawca
-from tests.harness.gateway import Gateway, Person, Proxy
+from tests.harness import db, loopback, paths, rawca
+from tests.harness.gateway import CaGateway, Gateway, Person, Proxy
 from tests.harness.process import Process
 from tests.harness.putlog import PutLog
 from tests.harness.wait import until
@@ -210,6 +210,34 @@ def test_channel_access(ioc, monitor, log, tmp_path):
         for thing in clients.values():
             thing.close()
         proxy.discard()
+
+
+@pytest.mark.skipif(not os.access(paths.CA_GATEWAY, os.X_OK), reason="no ca-gateway: tools/modules.sh gateway builds it")
+def test_ca_gateway(ioc, monitor, log, tmp_path):
+    """One, two in a row, and one that changes names, which three plain writes tell. Each put is one line, with its client."""
+    first = CaGateway(tmp_path, ioc.port, ioc.prefix + "A0")
+    second, changing = CaGateway(tmp_path, first.port, ioc.prefix + "A0"), CaGateway(tmp_path, ioc.port, ioc.prefix + "A0", "GW:")
+    puts = [(way, [], f"A{n}", n) for way in (first, second, changing) for n in range(5)] + [
+        (first, ["-c"], "A5", 2.5), (second, [], "S", "words"), (first, ["-a"], "W", (3, 1, 2, 3)), (second, ["-c"], "M", "two")]
+    step = lines(log, ioc, len(puts))
+    next(step)
+    try:
+        clients = []
+        for way, options, record, value in puts:
+            name = f"{'GW:' if way is changing else ''}{ioc.prefix}{record}"
+            clients.append(Process([paths.BASE_BIN / "caput", *options, name, *(value if isinstance(value, tuple) else (value,))],
+                                   loopback.client(way.port)))
+            clients[-1].wait(20)
+        for (way, _, record, _), client, o in zip(puts, clients, next(step), strict=True):
+            assert o["pv"] == ioc.prefix + record and o["ioc"] == ioc.name and o["result"] == "ok" and "who_sure" not in o, o
+            if way is changing and int(record[1:]) < 3:
+                assert o["pid"] == str(changing.pid) and "gateway" not in o, o
+                continue
+            names = [f"gateway[{g.pid}]" for g in ((second, first) if way is second else (way,))]
+            assert (o["pid"], o["gateway"], o["gateway_server"]) == (str(client.pid), ", ".join(names), f"127.0.0.1:{way.port}"), o
+    finally:
+        for g in (second, first, changing):
+            g.discard()
 
 
 SUBSCRIBER = """
