@@ -218,7 +218,7 @@ def test_ca_gateway(ioc, monitor, log, tmp_path):
     first = CaGateway(tmp_path, ioc.port, ioc.prefix + "A0")
     second, changing = CaGateway(tmp_path, first.port, ioc.prefix + "A0"), CaGateway(tmp_path, ioc.port, ioc.prefix + "A0", "GW:")
     puts = [(way, [], f"A{n}", n) for way in (first, second, changing) for n in range(5)] + [
-        (first, ["-c"], "A5", 2.5), (second, [], "S", "words"), (first, ["-a"], "W", (3, 1, 2, 3)), (second, ["-c"], "M", "two")]
+        (first, ["-c"], "A5", 2.5), (second, [], "S", "words"), (first, ["-a"], "W", (3, 1, 2, 3)), (first, ["-c"], "M", "two")]
     step = lines(log, ioc, len(puts))
     next(step)
     try:
