@@ -369,34 +369,45 @@ static void addToList(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpf
 
 #define RUN_NS   (60 * EBPFMON_SECOND_NS) /* after such a pause another run begins */
 #define RUN_ROWS 40
+#define WRITER_ROWS 100 /* a writer that has so many, of whatever PVs, gets one for each PV that it goes on with */
 
 /* More puts of one run are one row. Of what people do each put counts; links write all the time. */
 static const unsigned runRows[ebpfMonPutKinds] = { [ebpfMonPutByClient] = RUN_ROWS, [ebpfMonPutAutomatic] = 10 };
 
-/* Nonzero: one program, whatever its number, or one link made both puts to one PV, with one cause and one result. */
-static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
+/* Nonzero: one program, whatever its number, or one link made both puts. */
+static int isOfSameWriter(const ebpfMonPut *a, const ebpfMonPut *b)
 {
-    return strcmp(a->pv, b->pv) == 0 && strcmp(a->ioc, b->ioc) == 0 && strcmp(a->user, b->user) == 0 &&
-           strcmp(a->host, b->host) == 0 && strcmp(a->realUser, b->realUser) == 0 &&
+    return strcmp(a->user, b->user) == 0 && strcmp(a->host, b->host) == 0 && strcmp(a->realUser, b->realUser) == 0 &&
            strcmp(a->command, b->command) == 0 && strcmp(a->container, b->container) == 0 &&
            strcmp(a->link, b->link) == 0 && strcmp(a->linkIoc, b->linkIoc) == 0 &&
-           (a->link[0] || strcmp(a->thread, b->thread) == 0) && strcmp(a->cause, b->cause) == 0 &&
-           strcmp(a->rule, b->rule) == 0 && a->through == b->through && a->result == b->result;
+           (a->link[0] || strcmp(a->thread, b->thread) == 0) && a->through == b->through;
+}
+
+/* Nonzero: of two puts of one writer: both are to one PV, with one cause and one result. */
+static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
+{
+    return strcmp(a->pv, b->pv) == 0 && strcmp(a->ioc, b->ioc) == 0 && strcmp(a->cause, b->cause) == 0 &&
+           strcmp(a->rule, b->rule) == 0 && a->result == b->result;
 }
 
 /* Finds the rows of the run that this put continues, whatever stands between them. Returns their number; the newest
- * comes first. */
-static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsigned most, unsigned at[RUN_ROWS])
+ * comes first. Adds to *ofWriter the rows of its writer. */
+static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsigned most, unsigned at[RUN_ROWS],
+                        unsigned *ofWriter)
 {
-    uint64_t next = put->at;
+    uint64_t next = put->at, nextOfWriter = put->at;
     unsigned rows = 0;
 
     for (unsigned i = 0; i < list->kept && rows < most; i++) {
         const ebpfMonPut *row = &list->put[list->order[i]];
 
-        if (row->at < next && next - row->at > RUN_NS)
+        if (row->at < nextOfWriter && nextOfWriter - row->at > RUN_NS)
             break;
-        if (put->at < (row->run.count ? row->run.at : row->at) || !isOfSameRun(row, put))
+        if (put->at < (row->run.count ? row->run.at : row->at) || !isOfSameWriter(row, put))
+            continue;
+        nextOfWriter = row->at;
+        ++*ofWriter;
+        if ((row->at < next && next - row->at > RUN_NS) || !isOfSameRun(row, put))
             continue;
         at[rows++] = i;
         next = row->at;
@@ -411,12 +422,12 @@ static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsig
 static int addToRun(ebpfMonPutValues *values, ebpfMonPutKind kind, const ebpfMonPut *put)
 {
     ebpfMonPutList *list = &values->of[kind];
-    unsigned at[RUN_ROWS], rows = findRun(list, put, runRows[kind], at);
+    unsigned at[RUN_ROWS], ofWriter = 0, rows = findRun(list, put, runRows[kind], at, &ofWriter);
     uint64_t count = 1;
     ebpfMonPutRun run;
     ebpfMonPut *row;
 
-    if (!rows || (rows < runRows[kind] && !list->put[list->order[at[0]]].run.count))
+    if (!rows || (rows < runRows[kind] && ofWriter < WRITER_ROWS && !list->put[list->order[at[0]]].run.count))
         return 0;
     row = &list->put[list->order[at[rows - 1]]];
     run = row->run;

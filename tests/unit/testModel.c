@@ -295,30 +295,70 @@ static void testLatePuts(void)
            "the clock was set back: the newest put comes first");
 }
 
-static void keepOfLink(const char *pv, const char *value, double seconds)
+/* "writer": a link, or a user if it has no field. */
+static void keepOf(const char *writer, const char *pv, const char *value, double seconds)
 {
     static ebpfMonPut put;
 
-    put.through = ebpfMonByLink;
+    put.through = strchr(writer, '.') ? ebpfMonByLink : ebpfMonByCa;
+    strcpy(put.link, put.through == ebpfMonByLink ? writer : "");
+    strcpy(put.user, put.through == ebpfMonByLink ? "" : writer);
     put.time = (epicsTimeStamp){ .secPastEpoch = 1000000000 };
     epicsTimeAddSeconds(&put.time, seconds);
     put.at = (uint64_t)((1000 + seconds) * 1e9); /* later than those of the tests before */
     strcpy(put.pv, pv);
     strcpy(put.val, value);
-    strcpy(put.link, "RUN:SEQ.LNK1");
     ebpfMonPublishedKeepPut(ebpfMonPublishedLock(), &put);
     ebpfMonPublishedUnlock();
 }
 
-/* "first" NULL: the row stands for itself. */
-static int isRun(unsigned i, const char *pv, uint64_t count, const char *first, const char *value)
+static void keepOfLink(const char *pv, const char *value, double seconds)
 {
-    const ebpfMonPut *put = ebpfMonPublishedGetPutOf(ebpfMonPublishedLock(), ebpfMonPutAutomatic, i);
+    keepOf("RUN:SEQ.LNK1", pv, value, seconds);
+}
+
+/* "first" NULL: the row stands for itself. */
+static int isRunOf(ebpfMonPutKind kind, unsigned i, const char *pv, uint64_t count, const char *first,
+                   const char *value)
+{
+    const ebpfMonPut *put = ebpfMonPublishedGetPutOf(ebpfMonPublishedLock(), kind, i);
 
     ebpfMonPublishedUnlock();
     testDiag("%s x%llu from %s to %s", put->pv, (unsigned long long)put->run.count, put->run.first, put->val);
     return isPut(put, pv) && strcmp(put->val, value) == 0 && put->run.count == count &&
            (!first || strcmp(put->run.first, first) == 0);
+}
+
+static int isRun(unsigned i, const char *pv, uint64_t count, const char *first, const char *value)
+{
+    return isRunOf(ebpfMonPutAutomatic, i, pv, count, first, value);
+}
+
+#define TURNS 60 /* PVs */
+
+/* A script writes many PVs in turn; before, it has done something else, and so has a person. */
+static void testTurns(void)
+{
+    char pv[20], value[20];
+    unsigned bad = 0, rows = 0;
+
+    keepOf("script", "TURN:ONCE", "1", 1000);
+    keepOf("person", "TURN:0", "5", 1001);
+    keepOf("person", "TURN:0", "6", 1002);
+    for (int i = 0; i < 50 * TURNS; i++) {
+        snprintf(pv, sizeof(pv), "TURN:%d", i % TURNS);
+        snprintf(value, sizeof(value), "%d", i / TURNS);
+        keepOf("script", pv, value, 1003 + i / 20.0);
+    }
+    for (unsigned i = 0; i < TURNS; i++) {
+        snprintf(pv, sizeof(pv), "TURN:%u", TURNS - 1 - i);
+        bad += !isRunOf(ebpfMonPutByClient, 1 + i, pv, 50, "0", "49"); /* the put of before the clock was set is first */
+    }
+    testOk(!bad, "one row for each PV of a program that writes many: %u are not", bad);
+    while (rows < EBPFMON_PUTS_MAX && !isRunOf(ebpfMonPutByClient, rows, "TURN:0", 0, NULL, "6"))
+        rows++;
+    testOk(rows == 1 + TURNS && isRunOf(ebpfMonPutByClient, rows + 1, "TURN:0", 0, NULL, "5") &&
+               isRunOf(ebpfMonPutByClient, rows + 2, "TURN:ONCE", 0, NULL, "1"), "nothing else is hidden");
 }
 
 /* One writer writes two PVs in turn. */
@@ -421,6 +461,7 @@ static void testPublished(void)
     testPutKinds();
     testLatePuts();
     testRuns();
+    testTurns();
     testLateUnexpected();
     testTimes();
 
@@ -497,7 +538,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(101);
+    testPlan(103);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* this header also declares the text of the status codes */
     testLevel();
