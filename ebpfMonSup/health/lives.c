@@ -90,7 +90,7 @@ static void forgetLife(ebpfMonLives *lives, unsigned i)
     lives->known[i] = lives->known[--lives->n];
 }
 
-/* " (signal 11, core dumped)", as wait(2) tells it; " (out of memory)"; empty: not known. */
+/* " (signal 11, core dump)", as wait(2) tells it; " (out of memory)"; empty: not known. */
 static void describeEnd(const ebpfMonLife *l, char *text, size_t size)
 {
     int code = (int)l->exitCode;
@@ -99,7 +99,7 @@ static void describeEnd(const ebpfMonLife *l, char *text, size_t size)
     if (l->hasExit && code & EBPFMON_EXIT_OOM && WIFSIGNALED(code))
         snprintf(text, size, " (out of memory)");
     else if (l->hasExit && WIFSIGNALED(code))
-        snprintf(text, size, " (signal %d%s)", WTERMSIG(code), WCOREDUMP(code) ? ", core dumped" : "");
+        snprintf(text, size, " (signal %d%s)", WTERMSIG(code), WCOREDUMP(code) ? ", core dump" : "");
     else if (l->hasExit)
         snprintf(text, size, " (exit status %d)", WEXITSTATUS(code));
 }
@@ -194,7 +194,7 @@ static void setGoneRow(const ebpfMonLives *lives, unsigned i, double seconds, eb
     const ebpfMonLife *l = &lives->known[i].life;
     char since[20], how[60];
 
-    epicsTimeToStrftime(since, sizeof(since), seconds - lives->known[i].goneAt < DAY ? "%H:%M" : "%Y-%m-%d %H:%M",
+    epicsTimeToStrftime(since, sizeof(since), seconds - lives->known[i].goneAt < DAY ? "%H:%M" : "%m-%d",
                         &lives->known[i].goneTime);
     describeEnd(l, how, sizeof(how));
     memset(row, 0, sizeof(*row)); /* rows are compared as bytes */

@@ -312,7 +312,7 @@ typedef struct {
 /* An IOC that is gone. */
 typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
-    char     note[100]; /* "gone since 13:41 (signal 11, core dumped)" */
+    char     note[100]; /* "gone since 13:41 (signal 11, core dump)": all of it fits into IOC_NOTES */
     epicsTimeStamp time; /* when it was seen to be gone */
     int32_t  pid;       /* 0: not known, because it ended while no monitor watched it */
     int      hasExit;   /* exitCode is known */
@@ -392,6 +392,7 @@ typedef struct {
     char     message[256];
     uint64_t written;        /* lines that were written */
     uint64_t lost;           /* lines and puts that were lost since the last reset */
+    char     lostCause[256]; /* why the last of them were; empty: none */
     double   queue;          /* percent of the queue in use; the maximum of the last second */
 } ebpfMonLogValues;
 
@@ -440,7 +441,7 @@ typedef enum { ebpfMonHostOk, ebpfMonHostWarning, ebpfMonHostTrouble } ebpfMonHo
 
 typedef struct {
     ebpfMonHostLight status;
-    char     text[256]; /* the worst cause */
+    char     text[256]; /* its causes, the worst first */
 } ebpfMonHostValues;
 
 typedef enum { ebpfMonWireOff, ebpfMonWireOn, ebpfMonWireTrouble } ebpfMonWireState;
@@ -449,7 +450,7 @@ typedef struct {
     ebpfMonWireState state;
     double   rate;       /* packets per second */
     uint64_t lost;       /* packets that the kernel dropped, and gaps */
-    int      isLosing;   /* it has grown in the last EBPFMON_LOSS_SECONDS */
+    char     newest[40]; /* why it has grown in the last EBPFMON_LOSS_SECONDS; empty: it has not */
     uint64_t gaps;
     unsigned circuits;
     uint64_t tlsFailed;  /* connections to IOCs whose handshake of TLS has failed */

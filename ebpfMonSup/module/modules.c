@@ -23,9 +23,10 @@ static struct {
     char     line[LINES][EBPFMON_MODULE_EVENT + 1];
 } events = { .lock = EBPFMON_LAZY_MUTEX };
 
-int ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light, char *text, size_t size)
+unsigned ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light, unsigned from, char *text,
+                                 size_t size)
 {
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = from; i < count; i++)
         for (unsigned k = 0; k < module[i]->pvCount; k++) {
             const ebpfMonPv *pv = &module[i]->pvs[k];
             const char *row = pv->light == light ? pv->row(published, 0) : NULL;
@@ -36,7 +37,7 @@ int ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light,
             if (value == 0 || (!pv->severity && pv->cell == ebpfMonCellInt && value != STATE_TROUBLE))
                 continue;
             snprintf(text, size, "%s", pv->cause ? row + pv->cause - 1 : pv->name);
-            return 1;
+            return i + 1;
         }
     return 0;
 }

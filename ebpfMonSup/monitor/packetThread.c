@@ -30,7 +30,8 @@ typedef struct {
     uint64_t             read;              /* monotonic ns: all packets from before were read */
     size_t               changes;           /* changes of the targets at the last refresh */
     uint64_t             refreshNext;       /* monotonic ns: not before then because of changes */
-    uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never */
+    uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns), 0: never, … */
+    char                 newest[40];        /* … and why */
     unsigned             found;             /* packets since the last second's counts */
     int                  isMore;            /* more sources are to be opened */
     uint64_t             tlsFailed, tlsTold; /* handshakes that failed; how many of them were told in events … */
@@ -172,10 +173,12 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
     values.lost += ebpfMonPutJoinCountDropped(p->m->put.join);
     values.tlsFailed = p->tlsFailed;
     ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
-    if (values.lost > p->lost)
+    if (values.lost > p->lost) {
         p->lostAt = now;
+        strcpy(p->newest, values.newest[0] ? values.newest : "too many puts at once");
+    }
     p->lost = values.lost;
-    values.isLosing = p->lostAt && now - p->lostAt < EBPFMON_LOSS_SECONDS * EBPFMON_SECOND_NS;
+    strcpy(values.newest, p->lostAt && now - p->lostAt < EBPFMON_LOSS_SECONDS * EBPFMON_SECOND_NS ? p->newest : "");
     ebpfMonPublishedLock()->packets = values;
     ebpfMonPublishedUnlock();
 }

@@ -165,70 +165,87 @@ ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t
     return ebpfMonRunning;
 }
 
-/* --- one light for a whole host, with the worst cause in words --- */
+/* --- one light for a whole host, with all causes of its color in words --- */
 
-/* The worst trouble; 0: there is none. "text" has "size" bytes. */
-static int findTrouble(const ebpfMonPublished *p, char *text, size_t size)
+typedef struct {
+    unsigned count;
+    char     text[600];
+} causes;
+
+/* "of" is nonzero: there is such a cause. If there are more of its kind, it says so. */
+static void EPICS_PRINTF_STYLE(3, 4) addCause(causes *c, unsigned of, const char *format, ...)
+{
+    size_t used = strlen(c->text);
+    va_list args;
+
+    if (!of)
+        return;
+    used += epicsSnprintf(c->text + used, sizeof(c->text) - used, "%s", c->count++ ? "; " : "");
+    va_start(args, format);
+    epicsVsnprintf(c->text + used, sizeof(c->text) - used, format, args);
+    va_end(args);
+    used = strlen(c->text);
+    if (of > 1)
+        epicsSnprintf(c->text + used, sizeof(c->text) - used, " (and %u more)", of - 1);
+}
+
+static void addLights(const ebpfMonPublished *p, ebpfMonHostLight light, causes *c)
+{
+    char text[256];
+
+    for (unsigned i = 0; (i = ebpfMonModulesFindLight(p, light, i, text, sizeof(text))) != 0;)
+        addCause(c, 1, "%s", text);
+}
+
+/* The worst comes first. */
+static void findTroubles(const ebpfMonPublished *p, causes *c)
 {
     const ebpfMonHealth *h = &p->health;
 
-    if (h->gone)
-        snprintf(text, size, "IOC %s", h->goneText);
-    else if (h->still)
-        snprintf(text, size, "IOC %s", h->stillText);
-    else if (h->hangs)
-        snprintf(text, size, "%u %s", h->hangs, h->hangs == 1 ? "thread hangs" : "threads hang");
-    else if (p->unexpected.open)
-        snprintf(text, size, "%d unexpected %s open", p->unexpected.open,
-                 p->unexpected.open == 1 ? "put is" : "puts are");
-    else if (h->isFarLate)
-        snprintf(text, size, "%s", h->lateText);
-    else if (!ebpfMonModulesFindLight(p, ebpfMonHostTrouble, text, size)) {
-        if (!p->log.lost)
-            return 0;
-        snprintf(text, size, "%llu lines of put logs are lost", (unsigned long long)p->log.lost);
-    }
-    return 1;
+    addCause(c, h->gone, "IOC %s", h->goneText);
+    addCause(c, h->still, "IOC %s", h->stillText);
+    addCause(c, h->hangs > 0, "%u %s", h->hangs, h->hangs == 1 ? "thread hangs" : "threads hang");
+    addCause(c, p->unexpected.open > 0, "%d unexpected %s open", p->unexpected.open,
+             p->unexpected.open == 1 ? "put is" : "puts are");
+    addCause(c, h->isFarLate && !(h->still && h->standing == h->lateNow), "%s", h->lateText); /* not told twice */
+    addLights(p, ebpfMonHostTrouble, c);
+    addCause(c, p->log.lost > 0, "%llu lines of put logs are lost: %s", (unsigned long long)p->log.lost,
+             p->log.lostCause);
 }
 
 #define VAIN_SEARCHES 20 /* a second; as the limit of UNFOUND_RATE */
 
-static int findWarning(const ebpfMonPublished *p, char *text, size_t size)
+static void findWarnings(const ebpfMonPublished *p, causes *c)
 {
-    if (p->state == ebpfMonDegraded)
-        ebpfMonTextCopy(text, size, p->stateMessage);
-    else if (p->health.lateNow)
-        ebpfMonTextCopy(text, size, p->health.lateText);
-    else if (p->losses.isGrowing)
-        snprintf(text, size, "events are lost: %s", p->losses.newest);
-    else if (p->packets.isLosing)
-        snprintf(text, size, "packets are lost");
-    else if (p->searches.neverRate >= VAIN_SEARCHES)
-        snprintf(text, size, "%.0f searches a second are in vain: %s", p->searches.neverRate, p->searches.worst);
-    else if (p->log.state == ebpfMonLogTrouble)
-        ebpfMonTextCopy(text, size, p->log.message);
-    else if (p->rules.refused)
-        ebpfMonTextCopy(text, size, p->rules.message);
-    else if (p->audit.count)
-        ebpfMonTextCopy(text, size, p->audit.text);
-    else
-        return ebpfMonModulesFindLight(p, ebpfMonHostWarning, text, size);
-    return 1;
+    addCause(c, p->state == ebpfMonDegraded, "%s", p->stateMessage);
+    addCause(c, p->health.lateNow > 0, "%s", p->health.lateText);
+    addCause(c, p->losses.isGrowing, "events are lost: %s", p->losses.newest);
+    addCause(c, p->packets.newest[0], "packets are lost: %s", p->packets.newest);
+    addCause(c, p->searches.neverRate >= VAIN_SEARCHES, "%.0f searches a second are in vain: %s", p->searches.neverRate,
+             p->searches.worst);
+    addCause(c, p->log.state == ebpfMonLogTrouble, "%s", p->log.message);
+    addCause(c, p->rules.refused, "%s", p->rules.message);
+    addCause(c, p->audit.count > 0, "%s", p->audit.text);
+    addLights(p, ebpfMonHostWarning, c);
 }
 
 /* Sets published->host from the other values. The caller holds the lock of the published values. */
 static void setHostStatus(ebpfMonPublished *p)
 {
-    ebpfMonHostValues *host = &p->host;
+    causes c = { 0 };
 
-    if (findTrouble(p, host->text, sizeof(host->text)))
-        host->status = ebpfMonHostTrouble;
-    else if (findWarning(p, host->text, sizeof(host->text)))
-        host->status = ebpfMonHostWarning;
-    else {
-        host->status = ebpfMonHostOk;
-        snprintf(host->text, sizeof(host->text), "%s", p->stateMessage);
+    findTroubles(p, &c);
+    p->host.status = c.count ? ebpfMonHostTrouble : ebpfMonHostWarning;
+    if (!c.count)
+        findWarnings(p, &c);
+    if (!c.count) {
+        p->host.status = ebpfMonHostOk;
+        addCause(&c, 1, "%s", p->stateMessage);
     }
+    p->host.text[0] = 0;
+    if (c.count > 1)
+        epicsSnprintf(p->host.text, sizeof(p->host.text), "%u causes: ", c.count);
+    ebpfMonTextCopy(p->host.text + strlen(p->host.text), sizeof(p->host.text) - strlen(p->host.text), c.text);
 }
 
 /* --- losses --- */

@@ -259,7 +259,8 @@ static const ebpfMonPv table[] = {
     /* Packets, searches and beacons. */
     {"PACKET_STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(packets.state)},
     {"PACKET_RATE", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(packets.rate)},
-    {"PACKET_LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.lost)},
+    {"PACKET_LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.lost),
+     .cause = 1 + HOST(packets.newest)},
     {"TLS_FAILED_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.tlsFailed)},
     {"PACKET_GAP_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.gaps)},
     {"PACKET_CIRCUIT_CNT", ebpfMonGroupState, hostRow, ebpfMonCellUnsigned, HOST(packets.circuits)},
@@ -286,7 +287,7 @@ static const ebpfMonPv table[] = {
     {"LOG_STATE", ebpfMonGroupLog, hostRow, ebpfMonCellInt, HOST(log.state), 1, .cause = 1 + HOST(log.message)},
     {"LOG_MSG", ebpfMonGroupLog, hostRow, ebpfMonCellText, HOST(log.message), 1},
     {"LOG_LINE_CNT", ebpfMonGroupLog, hostRow, ebpfMonCellCount, HOST(log.written), 1},
-    {"LOG_LOST_CNT", ebpfMonGroupLog, hostRow, ebpfMonCellCount, HOST(log.lost), 1},
+    {"LOG_LOST_CNT", ebpfMonGroupLog, hostRow, ebpfMonCellCount, HOST(log.lost), 1, .cause = 1 + HOST(log.lostCause)},
     {"LOG_QUEUE_LOAD", ebpfMonGroupLog, hostRow, ebpfMonCellDouble, HOST(log.queue), 1},
 
     /* One record: ebpfMonWatch.db. */
@@ -443,7 +444,7 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
     if (pv->row == hostRow && pv->offset == HOST(losses.count))
         return published->losses.isGrowing ? MINOR_ALARM : NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(packets.lost))
-        return published->packets.isLosing ? MINOR_ALARM : NO_ALARM;
+        return published->packets.newest[0] ? MINOR_ALARM : NO_ALARM;
     if (pv->row == hangRow)
         return published->health.hangs ? MAJOR_ALARM : NO_ALARM;
     if (pv->group == ebpfMonGroupRules && pv->offset == HOST(rules.message))

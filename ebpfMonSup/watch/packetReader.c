@@ -130,7 +130,7 @@ struct ebpfMonPacketReader {
     ebpfMonWire            *wire;
     ebpfMonPacketSources   *sources;
     uint64_t                passedBefore; /* packets, at the last tick */
-    uint64_t                droppedBefore;
+    uint64_t                droppedBefore, gapsBefore, crowdedBefore, noMemoryBefore;
     uint64_t                remindAt;     /* ns of the clock: when open channels are reported next */
     uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
     enum ebpfMonPacketsSleep wakes; /* which packets wake the thread when it sleeps */
@@ -412,19 +412,26 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
 {
     const ebpfMonWireStats *w = ebpfMonWireStat(r->wire);
     ebpfMonPacketSourcesState state;
-
     uint64_t now = ebpfMonClockReal();
+    const char *reason;
 
     ebpfMonPacketSourcesGetState(r->sources, &state);
     if (state.dropped != r->droppedBefore)
         r->lossAt = now;
-    r->droppedBefore = state.dropped;
     ebpfMonWireSetLossAt(r->wire, r->lossAt);
     ebpfMonWireTick(r->wire, now);
     if (now >= r->remindAt) {
         ebpfMonWireRemind(r->wire, now);
         r->remindAt = now + REMIND_NS;
     }
+    reason = state.dropped != r->droppedBefore ? "packets came faster than they are read" :
+             w->crowded != r->crowdedBefore ? "too many connections" :
+             w->noMemory != r->noMemoryBefore ? "too many names or messages" :
+             w->gaps != r->gapsBefore ? "bytes of a connection are missing" : "";
+    r->droppedBefore = state.dropped;
+    r->gapsBefore = w->gaps;
+    r->crowdedBefore = w->crowded;
+    r->noMemoryBefore = w->noMemory;
     *values = (ebpfMonPacketValues){
         .state = !state.count || state.trouble || r->leftOfSystem ? ebpfMonWireTrouble : ebpfMonWireOn,
         /* fewer than before: a source was closed */
@@ -433,5 +440,6 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
         .gaps = w->gaps,
         .circuits = w->circuits,
     };
+    strcpy(values->newest, reason);
     r->passedBefore = state.passed;
 }

@@ -211,6 +211,8 @@ def test_full_disk(small_disk, new_ioc, new_monitor):
     until(lambda: str(puts - 1) in monitor.list("PUT_VALUES"), 10, "the last put is seen")
     assert path.read_bytes().endswith(b"\n") and monitor.get("STATE", as_string=True) == "Running"
     assert monitor.wait("LOG_LOST_CNT", lambda n: n > 0) and monitor.get("LOG_LOST_CNT.SEVR") == 2  # MAJOR
+    cause = until(lambda: monitor.get("LOG_LOST_CNT.AMSG"), 5, "its cause")
+    assert monitor.text("LOG_MSG").startswith(cause.removesuffix("...")), cause
     until(lambda: monitor.get("HOST_STATUS") == 2 and "lines of put logs are lost" in monitor.text("HOST_STATUS_MSG"), 5,
           lambda: monitor.text("HOST_STATUS_MSG"))
     grow()
@@ -231,7 +233,7 @@ def test_full_disk(small_disk, new_ioc, new_monitor):
             expected += 1
     assert expected == puts + 1
     assert monitor.get("LOG_LOST_CNT") == sum(row.get("lost", 0) for row in rows()) > 0
-    assert monitor.get("HOST_STATUS") == 2  # until somebody has seen it
+    assert monitor.get("HOST_STATUS") == 2 and "disk full" in monitor.text("HOST_STATUS_MSG")  # until somebody has seen it
     monitor.put("LOST_RESET", 1)
     until(lambda: monitor.get("HOST_STATUS") == monitor.get("LOG_LOST_CNT.SEVR") == 0, 5, lambda: monitor.text("HOST_STATUS_MSG"))
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -175,12 +176,16 @@ static void testLives(void)
     update(l, 3);
     testOk(h.events == 5 && h.gone == 1, "an IOC that is not watched any more ends: no event");
     update(l + 1, 1); /* forgotten before it was seen to have ended */
-    update(NULL, 0);
-    testOk1(h.gone == 2 && last("IOC a (pid 1003) ended"));
+    l[1].gone = l[1].hasExit = 1;
+    l[1].exitCode = SIGSEGV | 0x80; /* WCOREDUMP */
+    update(l + 1, 1);
+    testOk(h.gone == 2 && strstr(h.goneIoc[0].note, " (signal 11, core dump)") && strlen(h.goneIoc[0].note) < 40,
+           "all of it fits into IOC_NOTES: %s", h.goneIoc[0].note);
+    testOk1(last("IOC a (pid 1003) ended (signal 11, core dump)"));
     pass(100000);
     update(NULL, 0);
-    testOk(h.gone == 2 && h.goneRows == 2 && strstr(h.goneIoc[0].note, "gone since "), "it stays missing: %s",
-           h.goneText);
+    testOk(h.gone == 2 && h.goneRows == 2 && strstr(h.goneIoc[0].note, "gone since ") &&
+               strlen(h.goneIoc[0].note) < 40, "it stays missing: %s", h.goneText);
     ebpfMonLivesAcknowledge(lives);
     update(NULL, 0);
     testOk(h.gone == 0 && h.goneRows == 0 && !ebpfMonHealthHasTrouble(&h), "until it is acknowledged");

@@ -193,6 +193,10 @@ static void publishState(ebpfMonPutLogs *logs, double now, int force)
     published->log.state = bad ? ebpfMonLogTrouble : count ? ebpfMonLogOk : ebpfMonLogNone;
     ebpfMonTextCopy(published->log.message, sizeof(published->log.message), why);
     published->log.written = lines;
+    if (bad && lost > published->log.lost)
+        ebpfMonTextCopy(published->log.lostCause, sizeof(published->log.lostCause), why);
+    else if (!lost)
+        published->log.lostCause[0] = 0;
     published->log.lost = lost;
     published->log.queue = 100.0 * (double)ebpfMonRecordQueueTakePeak(logs->queue) / EBPFMON_PUT_LOG_QUEUE;
     epicsTimeGetCurrent(&published->time[ebpfMonGroupLog]);
