@@ -221,17 +221,15 @@ static int isRare(const ebpfMonHistoryQuestion *q)
     return q->unexpected || q->failed || (q->kind && !isPattern(q->kind) && strcmp(q->kind, "put") != 0);
 }
 
-/* A run may have ended after the time that is asked for: its put before that is not known by itself. Times at which
- * nobody watched belong to each answer, whatever it is about.
- * Returns the pattern of which ?11 is the begin; NULL: there is none. */
-static const char *makeSql(sqlite3 *db, const ebpfMonHistoryQuestion *q, char *sql, size_t size)
+/* One SELECT of the rows that match. A run may have ended after the time that is asked for: its put before that is not
+ * known by itself. */
+static void addRows(char *sql, size_t size, const ebpfMonHistoryQuestion *q, const char *which, int byPv, int byUser)
 {
-    int byPv = !isRare(q) && areFew(db, "pv", q->pv), byUser = !isRare(q) && !byPv && areFew(db, "user", q->user);
-    size_t used;
+    size_t used = strlen(sql);
 
-    snprintf(sql, size, "WITH found AS (SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows %s WHERE %s "
+    snprintf(sql + used, size - used, "SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM rows %s WHERE %s "
              "AND time BETWEEN ?1 AND ?10 AND first <= ?2 AND kind NOT IN ('gap', 'lost')%s%s",
-             byPv ? "INDEXED BY rowsByPv" : byUser ? "INDEXED BY rowsByUser" : "", chooseRows(q),
+             byPv ? "INDEXED BY rowsByPv" : byUser ? "INDEXED BY rowsByUser" : "", which,
              q->kind ? "" : " AND kind NOT IN ('minute', 'record', 'variables')",
              q->failed ? " AND " EBPFMON_HISTORY_FAILED : ""); /* with -x, too */
     addPattern(sql, size, "pv", q->pv, 3);
@@ -248,12 +246,29 @@ static const char *makeSql(sqlite3 *db, const ebpfMonHistoryQuestion *q, char *s
     used = strlen(sql);
     if (q->process)
         snprintf(sql + used, size - used, " AND instr(coalesce(who, '') || ' ' || coalesce(origin, ''), ?13)");
+}
+
+/* Times at which nobody watched belong to each answer, whatever it is about. All rows, which may be millions, are
+ * merged as they lie in the indices; the newest ones are sorted.
+ * Returns the pattern of which ?11 is the begin; NULL: there is none. */
+static const char *makeSql(sqlite3 *db, const ebpfMonHistoryQuestion *q, char *sql, size_t size)
+{
+    int byPv = !isRare(q) && areFew(db, "pv", q->pv), byUser = !isRare(q) && !byPv && areFew(db, "user", q->user);
+    int isSplit = !q->most && q->automatic && !isRare(q) && !byPv && !byUser;
+    size_t used;
+
+    snprintf(sql, size, "WITH found AS (");
+    addRows(sql, size, q, isSplit ? "automatic = 0" : chooseRows(q), byPv, byUser);
     used = strlen(sql);
-    snprintf(sql + used, size - used, " ORDER BY time DESC, id DESC LIMIT ?9) "
-             "SELECT " EBPFMON_HISTORY_COLUMNS " FROM (SELECT * FROM found UNION ALL "
-             "SELECT id, " EBPFMON_HISTORY_COLUMNS " FROM gaps WHERE first <= ?2 AND automatic <= %d "
-             "AND time >= (SELECT CASE count(*) WHEN ?9 THEN min(time) ELSE ?1 END FROM found)%s) ORDER BY time, id",
-             q->automatic, q->from ? "" : " AND first > 0"); /* who asks for all knows that it begins somewhere */
+    snprintf(sql + used, size - used, isSplit ? " UNION ALL " : q->most ? " ORDER BY time DESC, id DESC LIMIT ?9" : "");
+    if (isSplit)
+        addRows(sql, size, q, "automatic = 1", 0, 0);
+    used = strlen(sql);
+    snprintf(sql + used, size - used, ") SELECT " EBPFMON_HISTORY_COLUMNS ", id FROM found UNION ALL "
+             "SELECT " EBPFMON_HISTORY_COLUMNS ", id FROM gaps WHERE first <= ?2 AND automatic <= %d AND time >= %s%s "
+             "ORDER BY time, id", q->automatic,
+             q->most ? "(SELECT CASE count(*) WHEN ?9 THEN min(time) ELSE ?1 END FROM found)" : "?1",
+             q->from ? "" : " AND first > 0"); /* who asks for all knows that it begins somewhere */
     return byPv ? q->pv : byUser ? q->user : NULL;
 }
 
@@ -261,7 +276,7 @@ static sqlite3_stmt *prepareQuestion(sqlite3 *db, const ebpfMonHistoryQuestion *
 {
     const char *const patterns[] = { q->pv, q->user, q->host, q->ioc, q->value, q->kind };
     sqlite3_stmt *stmt;
-    char sql[3000];
+    char sql[4000];
     const char *few = makeSql(db, q, sql, sizeof(sql));
 
     if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) != SQLITE_OK) {

@@ -24,7 +24,6 @@ typedef struct {
 } ebpfMonHistorySums;
 
 static const char tables[] =
-    "PRAGMA temp_store = MEMORY;"
     "CREATE TEMP TABLE people (who TEXT, puts INTEGER, pvs INTEGER, first INTEGER, last INTEGER);"
     "CREATE TEMP TABLE changed (pv TEXT, before TEXT, after TEXT, puts INTEGER);"
     "CREATE TEMP TABLE links (pv TEXT, origin TEXT, before INTEGER, puts INTEGER);";

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pages of rows that were removed are used again, so the file keeps its size and needs no VACUUM. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,8 +229,7 @@ static sqlite3 *openReader(const char *file, int mayChange, char *why, size_t si
 
         if (ebpfMonSqliteOpen(&reader, &kind, unchanged ? uri : file, flags, why, size) == 0) {
             if (ebpfMonSqliteGetNumber(&reader, "SELECT count(*) FROM sqlite_master", why, size) > 0) {
-                /* if these fail, so will the questions; the first one removes what is temporary */
-                sqlite3_exec(reader.db, "PRAGMA temp_store = MEMORY", NULL, NULL, NULL);
+                /* if these fail, so will the questions */
                 if (ebpfMonHistoryStoreIsOld(reader.db))
                     sqlite3_exec(reader.db, oldRows[getVersion(&reader)], NULL, NULL, NULL);
                 sqlite3_exec(reader.db, gaps, NULL, NULL, NULL);
@@ -466,7 +466,7 @@ size_t ebpfMonHistoryRowPack(uint64_t time, int automatic, const char *const tex
 
     if (automatic && text[3] && text[3][0] && strcmp(text[0], "put") == 0) {
         head.number = strtod(text[3], &end);
-        head.isNumber = !*end;
+        head.isNumber = !*end && !isnan(head.number); /* there is no smallest one then */
     }
     memcpy(buf, &head, sizeof(head));
     for (int i = 0; i < KIND_AND_TEXTS; i++) {

@@ -466,6 +466,22 @@ def test_questions(keep):
         assert re.findall(r" N (\d)", text) == list(found), (begin, text)
 
 
+def test_all_rows(keep):
+    """An answer with all rows, which may be millions, is in the order of time, and takes no memory for them."""
+    monitor = keep()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    with sqlite3.connect(keep.file) as base:
+        base.execute("INSERT INTO rows (time, kind, automatic, pv, value, n, first) WITH RECURSIVE i(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM i "
+                     "WHERE x < 200000) SELECT x, 'put', x % 3 = 0, 'X' || (x % 7), printf('%0300d', x), 1, x FROM i")
+    for form, pv, found in ("--json", [], 200001), ("--csv", ["X3"], 28573), ("--csv", ["X*"], 200001):
+        words = ["sh", "-c", 'ulimit -v 100000; exec "$@"', "sh", ASK, "-d", keep.file, "-n", "0", "-a", form, *pv]  # KB
+        got = subprocess.run(words, capture_output=True, text=True, timeout=60)
+        times = [line.split('"')[3] if form == "--json" else line.split(",")[0] for line in got.stdout.splitlines()]
+        assert got.returncode == 0 and len(times) == found, (form, pv, got.stderr)
+        assert times[form == "--csv":] == sorted(times[form == "--csv":])
+
+
 def test_asked_by_pvs(keep, new_ioc):
     """Who writes from when and which PV gets a table and lines, the newest first; a wrong time gets a sentence."""
     monitor, ioc = keep(), new_ioc(DATABASE).start()
