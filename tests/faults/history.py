@@ -26,18 +26,15 @@ import time
 from datetime import datetime
 from pathlib import Path
 
-from tests.harness import netns, loopback
+from tests.modules import puts  # the first one: enters a network namespace, before a thread starts processes
 
-netns.enter_new()
-loopback.use()  # before a client library is imported
-
-from tests.bench import site  # noqa: E402
-from tests.harness import ca, db, incidents, paths, rawca  # noqa: E402
-from tests.harness.incidents import query  # noqa: E402
-from tests.harness.ioc import Ioc  # noqa: E402
-from tests.harness.monitor import Monitor  # noqa: E402
-from tests.harness.process import Process, alive  # noqa: E402
-from tests.harness.wait import until  # noqa: E402
+from tests.bench import site
+from tests.harness import ca, db, incidents, loopback, paths, rawca
+from tests.harness.incidents import query
+from tests.harness.ioc import Ioc
+from tests.harness.monitor import Monitor
+from tests.harness.process import Process, alive
+from tests.harness.wait import until
 
 ASK = paths.BUILT / "bin" / paths.ARCH / "ebpfMonHistory"
 SHUTDOWN, NO_FLUSH = 0x8004587d, 2  # FS_IOC_SHUTDOWN of linux/fs.h; EXT4_GOING_FLAGS_NOLOGFLUSH of fs/ext4/ext4.h
@@ -234,7 +231,6 @@ def grade(lines, *aspects):
 
 
 def day(tmp, cache):
-    from tests.modules import puts  # it needs the modules
     logs = {name: puts.Log() for name in ("far", "near", "lost")}
     iocs, rules = {}, tmp / "rules.json"
     for name, text in (("far", incidents.FAR), ("near", NEAR), ("lost", db.READY + db.record("ao", "X"))):
