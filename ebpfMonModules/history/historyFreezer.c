@@ -121,6 +121,7 @@ static int isTrouble(const char *event)
     if (strncmp(event, SAID, sizeof(SAID) - 1) == 0) /* it repeats a note */
         return 0;
     return strstr(event, " ended") || strstr(event, " stands still ") || strstr(event, " hangs since ") ||
+           strstr(event, ": deadlock") ||
            strncmp(event, EBPFMON_HISTORY_FAR_LATE, sizeof(EBPFMON_HISTORY_FAR_LATE) - 1) == 0;
 }
 

@@ -134,7 +134,8 @@ static const ebpfMonShellCommand commands[] = {
      {{"folder", iocshArgString}, {"megabytes", iocshArgInt}, {"packets", iocshArgString}},
      "Keeps the newest rows of the history in memory, each put by itself, and packets, before iocInit. They are\n"
      "written to files of this folder when the rules do not expect a put, when an IOC ends or stands still, when a\n"
-     "thread hangs, when a scan takes more than twice its period, and by ebpfMonHistoryFreeze or SIGUSR1.\n"
+     "thread hangs, at a deadlock, when a scan takes more than twice its period, and by ebpfMonHistoryFreeze or\n"
+     "SIGUSR1.\n"
      "  megabytes        of memory (64); a quarter is for packets\n"
      "  packets          \"\": their headers, \"payload\": all of them, \"none\"\n"
      "Example: ebpfMonHistoryRing \"/var/lib/ebpfmon\" 64\n"},

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pages of rows that were removed are used again, so the file keeps its size and needs no VACUUM. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -85,6 +87,7 @@ struct ebpfMonHistoryStore {
     double   mayForget[2]; /* rows that may be removed for their age now */
     uint64_t forgotAt, settledAt; /* monotonic ns */
     uint64_t pagesMost, keepNs, walMost;
+    int      lock;         /* a descriptor of the file with a lock against a second writer; -1: none */
 };
 
 /* 0: the file is new. */
@@ -137,7 +140,6 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
 {
     ebpfMonHistoryStore *s = calloc(1, sizeof(*s));
     struct stat st;
-    int fd;
 
     if (!s) {
         snprintf(why, size, "no memory");
@@ -145,15 +147,13 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
     }
     s->keepNs = days * DAY_NS;
     s->forgotAt = ebpfMonClockMonotonic();
-    fd = ebpfMonOwnFileOpen(file, &st, why, size);
-    if (fd < 0) {
-        free(s);
-        return NULL;
-    }
-    close(fd);
-    if (ebpfMonSqliteOpen(&s->file, &kind, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, why, size) == 0 &&
-        prepareWriter(s, megabytes, why, size) == 0 && countRows(s, why, size) == 0 &&
-        ebpfMonSqlitePrepare(&s->file, statements, s->stmt, sqlStatements, why, size) == 0)
+    s->lock = ebpfMonOwnFileOpen(file, &st, why, size);
+    if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        snprintf(why, size, "another monitor writes this file: give each one its own");
+    else if (s->lock >= 0 &&
+             ebpfMonSqliteOpen(&s->file, &kind, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, why, size) == 0 &&
+             prepareWriter(s, megabytes, why, size) == 0 && countRows(s, why, size) == 0 &&
+             ebpfMonSqlitePrepare(&s->file, statements, s->stmt, sqlStatements, why, size) == 0)
         return s;
     ebpfMonHistoryStoreClose(s);
     return NULL;
@@ -169,6 +169,8 @@ void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *s)
     if (!s)
         return;
     ebpfMonSqliteClose(&s->file, s->stmt, sqlStatements);
+    if (s->lock >= 0)
+        close(s->lock); /* after SQLite: this would end its locks on the file, too (fcntl(2)) */
     free(s);
 }
 

@@ -430,7 +430,10 @@ static void writeCauses(answer *a, cause *c, sqlite3_stmt *from)
     }
     closeList(a);
     if (a->json)
-        ebpfMonJsonAddText(a->json, "begunBy", c->begun[0] ? c->begun : "not known");
+        ebpfMonJsonAddText(a->json, "begunBy", c->source[0] ? "not known: there are earlier causes" :
+                           c->begun[0] ? c->begun : "not known");
+    else if (c->source[0])
+        fputs("  There are earlier causes, which are left out.\n", a->out);
     else if (c->begun[0])
         fprintf(a->out, "  It began with %s.\n", c->begun);
     else

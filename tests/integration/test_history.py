@@ -452,6 +452,11 @@ def test_questions(keep):
         "X1 2 by link Y.OUT", "NOT WATCHED nobody was there", "X1 3 by ida@c2", "NOT WATCHED this file has nothing later"], lines
     assert "NOT KNOWN" not in ask(keep.file, "-n", "0") and "NOT" not in ask(keep.file, "--caputlog")
     assert "this file has nothing later" in ask(keep.file, "why", "X1")
+    with sqlite3.connect(keep.file) as base:  # what feeds back has no first cause
+        base.executemany("INSERT INTO rows (time, kind, automatic, ioc, pv, n, first, chain, source) VALUES (?, 'put', 1, 'ioc', 'BACK', 1, ?, ?, ?)",
+                         [(now - i * 10**6, now - i * 10**6, f"c{i}", f"c{i + 1}") for i in range(30)])
+    text = ask(keep.file, "why", "BACK")
+    assert text.count(" BACK") == 21 and "There are earlier causes" in text and "not known: the history" not in text
     page = ask(keep.file, "report", "-1d", "-30m")
     assert "| before | " in page and page.count("nothing older is kept") == 2 and "this file has nothing later" in page
     night = datetime.datetime(2026, 10, 25, 0, 30, tzinfo=datetime.timezone.utc).timestamp()  # 02:30 for the first time, and an hour before 01:00 UTC
@@ -758,13 +763,17 @@ def test_full(keep, new_ioc):
 
 
 def test_cannot_be_written(new_monitor, tmp_path):
-    """A file of another program stays as it is; the monitor runs, and says what to do."""
+    """A file of another program stays as it is, and of two monitors one writes a file; the other runs, and says what to do."""
     file = tmp_path / "other.sqlite"
     with sqlite3.connect(file) as base:
         base.execute("CREATE TABLE theirs (x)")
     monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}"']).start()
     until(lambda: monitor.get("HISTORY_STATE") == 2, 20, "trouble")
     assert "another program" in monitor.text("HISTORY_MSG") and monitor.get("STATE", as_string=True) == "Running"
+    mine, second = (new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path}/mine.sqlite"']).start() for _ in range(2))  # each put would be there twice
+    until(lambda: second.text("HISTORY_MSG").startswith("another monitor writes"), 20, lambda: second.text("HISTORY_MSG"))
+    os.kill(mine.process.pid, signal.SIGKILL)
+    until(lambda: second.get("HISTORY_STATE") == 1, 30, lambda: second.text("HISTORY_MSG"))
     assert "another program" in subprocess.run([ASK, "-d", file], capture_output=True, text=True).stderr
 
 

@@ -6,11 +6,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <dbDefs.h>
 #include <epicsThread.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "history/historyFreezer.h"
 #include "history/historyMinutes.h"
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
@@ -304,6 +306,30 @@ static void testAge(void)
     ebpfMonHistoryStoreClose(store);
 }
 
+/* What happened is written five seconds later. Until then a request waits, too. */
+static void testTriggers(void)
+{
+    static const char *const events[] = {
+        "IOC a ended", "IOC a stands still since 3 s", "thread t of IOC a hangs since 10 s: REC",
+        "IOC a: scan late: t waits for a mutex, which u has; u waits for a mutex, which t has: deadlock",
+        "scan takes more than twice its period: IOC a", "the last minutes are frozen in /x.tar: a deadlock: deadlock",
+        "IOC a: t waits for a mutex, which u has",
+    };
+    static ebpfMonHistoryFreezer *freezer[NELEMENTS(events)];
+    char why[200] = "";
+
+    for (unsigned i = 0; i < NELEMENTS(events); i++) {
+        const ebpfMonHistoryRow row = { .kind = "event", .value = events[i] };
+        int isTrouble = i < 5;
+
+        freezer[i] = ebpfMonHistoryFreezerNew("/nowhere", 1, why, sizeof(why));
+        ebpfMonHistoryFreezerAdd(freezer[i], (const uint8_t *)"", 1, &row);
+        ebpfMonHistoryFreezerRequest(freezer[i], "now");
+        testOk(ebpfMonHistoryFreezerWork(freezer[i], NULL, why, sizeof(why)) != isTrouble, "%s %s", events[i],
+               isTrouble ? "freezes" : "does not");
+    }
+}
+
 static void testReader(void)
 {
     ebpfMonHistoryStore *store;
@@ -330,11 +356,12 @@ static void testReader(void)
 
 MAIN(testHistory)
 {
-    testPlan(22);
+    testPlan(29);
     testRuns();
     testMinutes();
     testShares();
     testAge();
+    testTriggers();
     testReader();
     return testDone();
 }
