@@ -23,6 +23,7 @@ typedef struct note {
     uint8_t  kind;
     uint8_t  isNew;        /* a use that counts is by another client than when the note was last taken */
     uint8_t  isChanged;    /* there was a use since it was last taken */
+    uint8_t  isUnnamed;    /* "who" is not that of the last use yet: the caller sets it */
     char    *channel, *who; /* NULL: not known */
     char     names[];      /* "ioc\0record" */
 } note;
@@ -124,8 +125,10 @@ static void noteLast(note *n, const char *channel, uint64_t identity, int64_t at
 {
     int isOther = n->identity != identity;
 
-    if (isOther)
+    if (isOther) {
         setText(&n->channel, channel);
+        n->isUnnamed = 1;
+    }
     n->identity = identity;
     /* A look finds several clients at one PV in turn, and finds them again each time: there, another client does
      * not make the use a new one. Its name is written when the note is due. */
@@ -171,8 +174,10 @@ void ebpfMonUseNotesSetWho(ebpfMonUseNotes *notes, const char *ioc, const char *
 
     epicsMutexMustLock(notes->lock);
     n = *findPlace(notes, ioc, channel, kind);
-    if (n)
+    if (n) {
         setText(&n->who, who);
+        n->isUnnamed = 0;
+    }
     epicsMutexUnlock(notes->lock);
 }
 
@@ -205,7 +210,7 @@ unsigned ebpfMonUseNotesTake(ebpfMonUseNotes *notes, size_t *cursor, int64_t now
         note *n = notes->bucket[*cursor];
 
         for (; n && taken < max; n = n->next)
-            if (n->isChanged && (all || isDue(n, now)))
+            if (n->isChanged && !n->isUnnamed && (all || isDue(n, now)))
                 takeNote(n, now, &uses[taken++]);
         if (n)
             break; /* the rest of this bucket comes next time */

@@ -41,7 +41,7 @@ int ebpfMonUseNotesAreWanted(const ebpfMonUseNotes *notes);
 /*
  * Notes "count" uses by the client "identity" (a number for each client, not 0) at "now" (s since 1970). "channel": the
  * PV as the client wrote it; the record is the part before its first dot. Nonzero: another client made the use before,
- * so the caller must set the name of this one by ebpfMonUseNotesSetWho.
+ * so the caller must set the name of this one by ebpfMonUseNotesSetWho; until then the note is not taken.
  */
 int ebpfMonUseNotesAdd(ebpfMonUseNotes *notes, const char *ioc, const char *channel, ebpfMonUseKind kind,
                        uint64_t identity, int64_t now, unsigned count);

@@ -28,21 +28,33 @@ static unsigned takeAll(int64_t now, int all, unsigned max)
     return sum;
 }
 
+/* As ebpfMonUseNotesAdd; the client gets a name. */
+static int addNamed(ebpfMonUseNotes *to, const char *ioc, const char *channel, ebpfMonUseKind kind, uint64_t identity,
+                    int64_t now, unsigned count)
+{
+    int isOther = ebpfMonUseNotesAdd(to, ioc, channel, kind, identity, now, count);
+
+    if (isOther)
+        ebpfMonUseNotesSetWho(to, ioc, channel, kind, "somebody");
+    return isOther;
+}
+
 static void testNotes(void)
 {
     testDiag("Notes");
-    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1) && takeAll(NOW, 1, 64) == 0,
+    testOk(!addNamed(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1) && takeAll(NOW, 1, 64) == 0,
            "without a file no use is noted");
     ebpfMonUseNotesSetWanted(notes, 1);
     testOk(ebpfMonUseNotesAdd(notes, "ioc", "A.VAL", ebpfMonUseRead, 1, NOW, 1), "a new client is noted");
+    testOk(takeAll(NOW, 1, 64) == 0, "and not taken before it has its name");
     ebpfMonUseNotesSetWho(notes, "ioc", "A", ebpfMonUseRead, "anna@office");
-    testOk(!ebpfMonUseNotesAdd(notes, "ioc", "A.DESC", ebpfMonUseRead, 1, NOW + 5, 2),
+    testOk(!addNamed(notes, "ioc", "A.DESC", ebpfMonUseRead, 1, NOW + 5, 2),
            "the same client at another field is not new");
-    testOk(ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseWrite, 1, NOW, 1) &&
-               ebpfMonUseNotesAdd(notes, "ioc2", "A", ebpfMonUseRead, 1, NOW, 1) &&
-               ebpfMonUseNotesAdd(notes, "ioc", "AB", ebpfMonUseRead, 1, NOW, 1),
+    testOk(addNamed(notes, "ioc", "A", ebpfMonUseWrite, 1, NOW, 1) &&
+               addNamed(notes, "ioc2", "A", ebpfMonUseRead, 1, NOW, 1) &&
+               addNamed(notes, "ioc", "AB", ebpfMonUseRead, 1, NOW, 1),
            "other kinds, IOCs and records are uses of their own");
-    testOk(!ebpfMonUseNotesAdd(notes, "ioc", ".VAL", ebpfMonUseRead, 7, NOW, 1), "a name without record is not noted");
+    testOk(!addNamed(notes, "ioc", ".VAL", ebpfMonUseRead, 7, NOW, 1), "a name without record is not noted");
     testOk1(takeAll(NOW + 5, 0, 64) == 4);
     for (unsigned i = 0; i < 4; i++)
         if (strcmp(use[i].ioc, "ioc") == 0 && strcmp(use[i].record, "A") == 0 && use[i].kind == ebpfMonUseRead)
@@ -50,12 +62,12 @@ static void testNotes(void)
                        strcmp(use[i].who, "anna@office") == 0 && strcmp(use[i].channel, "A.VAL") == 0,
                    "the notes have what was noted");
     testOk(takeAll(NOW + 6, 0, 64) == 0, "the same use is not new");
-    ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 7, 1);
+    addNamed(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 7, 1);
     testOk(takeAll(NOW + 7, 0, 64) == 0 && takeAll(NOW + 65, 0, 64) == 1 && use[0].count == 1,
            "the same use is due later");
-    ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 66, 1);
+    addNamed(notes, "ioc", "A", ebpfMonUseRead, 1, NOW + 66, 1);
     testOk(takeAll(NOW + 66, 1, 64) == 1, "… or at once when all is wanted");
-    ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 2, NOW + 67, 1);
+    addNamed(notes, "ioc", "A", ebpfMonUseRead, 2, NOW + 67, 1);
     testOk(takeAll(NOW + 67, 0, 64) == 1, "a use by another client is due at once");
     ebpfMonUseNotesGiveBack(notes, use, 1);
     testOk(takeAll(NOW + 67, 0, 64) == 1 && use[0].count == 1, "notes that were given back come again");
@@ -63,7 +75,7 @@ static void testNotes(void)
         char name[20];
 
         snprintf(name, sizeof(name), "R%d", i);
-        ebpfMonUseNotesAdd(notes, "ioc", name, ebpfMonUseSubscribe, 3, NOW, 0);
+        addNamed(notes, "ioc", name, ebpfMonUseSubscribe, 3, NOW, 0);
     }
     testOk(takeAll(NOW, 0, 7) == 5000 && takeAll(NOW, 1, 7) == 0, "notes come in batches, each once");
 }
@@ -98,15 +110,15 @@ static void testRoom(void)
         char name[20];
 
         snprintf(name, sizeof(name), "S%u", i);
-        ebpfMonUseNotesAdd(notes, "ioc", name, ebpfMonUseRead, 3, NOW, 1);
+        addNamed(notes, "ioc", name, ebpfMonUseRead, 3, NOW, 1);
     }
     testOk(ebpfMonUseNotesCountLost(notes) > 100, "notes that did not fit are counted: %llu",
            (unsigned long long)ebpfMonUseNotesCountLost(notes));
     ebpfMonUseNotesForget(notes, NOW);
-    testOk(ebpfMonUseNotesAdd(notes, "ioc", "A", ebpfMonUseRead, 9, NOW, 1) == 1 && takeAll(NOW, 1, 64) > 100000,
+    testOk(addNamed(notes, "ioc", "A", ebpfMonUseRead, 9, NOW, 1) == 1 && takeAll(NOW, 1, 64) > 100000,
            "notes that are not written yet are kept");
     ebpfMonUseNotesForget(notes, NOW);
-    testOk(ebpfMonUseNotesAdd(notes, "ioc", "NEW", ebpfMonUseRead, 9, NOW, 1),
+    testOk(addNamed(notes, "ioc", "NEW", ebpfMonUseRead, 9, NOW, 1),
            "after they are written there is room again");
 }
 
@@ -116,7 +128,7 @@ static void addChannels(ebpfMonUseNotes *to, unsigned first, unsigned end, int64
         char name[20];
 
         snprintf(name, sizeof(name), "C%u", i);
-        ebpfMonUseNotesAdd(to, "ioc", name, ebpfMonUseConnect, 3, now, 0);
+        addNamed(to, "ioc", name, ebpfMonUseConnect, 3, now, 0);
     }
 }
 
@@ -326,7 +338,7 @@ MAIN(testUsage)
 {
     char folder[] = "/tmp/testUsageXXXXXX", name[80];
 
-    testPlan(13 + 2 + 3 + 2 + 9 + 3 + 4 + 6 + 3);
+    testPlan(14 + 2 + 3 + 2 + 9 + 3 + 4 + 6 + 3);
     if (!mkdtemp(folder))
         testAbort("no folder");
     snprintf(file, sizeof(file), "%s/uses.db", folder);
