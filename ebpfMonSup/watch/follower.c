@@ -21,6 +21,7 @@
 #define DETACH_SECONDS 4.0         /* part of STOP_SECONDS: for the kernel to remove all probes */
 #define REFUSED_NS   60000000000ull /* for so long STATE says that there is no place for one more IOC */
 #define TICK_IDLE    1.0
+#define ADOPT_NS     EBPFMON_SECOND_NS /* so long new IOCs are looked for before those that were found are followed */
 #define KEEP_NS      3000000000ull /* an IOC that ended keeps its names this long */
 #define RELINK_NS    5000000000ull /* while events are lost all links are read this often */
 #define LOOK_NS      4900000000ull /* between two looks for new records; in a silence each round is one */
@@ -292,10 +293,11 @@ static void noteThere(ebpfMonFollower *f, pid_t pid)
 
 static void adoptNew(ebpfMonFollower *f, followRound *r)
 {
+    uint64_t begin = ebpfMonClockMonotonic();
     ebpfMonImage image;
     pid_t pid;
 
-    for (;;) {
+    do {
         double due;
 
         ebpfMonWorkerGiveSign(r->worker);
@@ -303,8 +305,10 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
 
         if (!pid) {
             shortenWait(r, due);
-            ebpfMonTargetsSetSearched(f->life.targets);
-            f->hasSearched = 1;
+            if (due > 0) {
+                ebpfMonTargetsSetSearched(f->life.targets);
+                f->hasSearched = 1;
+            }
             return;
         }
         if (ebpfMonTargetLifeAdopt(&f->life, pid, &image)) {
@@ -315,7 +319,7 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
         if (!f->hasSearched)
             noteThere(f, pid);
         r->wait = 0; /* it is followed at once */
-    }
+    } while (ebpfMonClockMonotonic() - begin < ADOPT_NS);
 }
 
 /* A large database is being read, which takes seconds: other IOCs go first, but those that are large, too. None is

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "common/clock.h"
+#include "common/shares.h"
 #include "host/foreign.h"
 #include "host/procInfo.h"
 #include "host/procRead.h"
@@ -226,6 +227,10 @@ void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode)
 #define CHARGED_NS  1000000000ull  /* between two looks at a process of a user who costs too much, doubled each time:
                                     * his other processes go first */
 #define TURN_STEPS  8
+#define SLICE_NS    300000000ull   /* so long a scan goes on before the IOCs that it has found are watched */
+#define FIRST_NS_OF_USER 500000000ull /* CPU time for the processes of a user in the first scan; then the others go
+                                    * first. It is charged to nobody: the start on a large host would take long */
+#define FIRST_USERS 64
 
 /* The loader maps the libraries of a program one after the other, on a busy host with pauses. As long as an IOC has no
  * libCom (ebpfMonImage.com), more may be missing, so it is looked at again: some 2.5 s. An IOC that never has it is
@@ -276,6 +281,9 @@ struct ebpfMonIocFinder {
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
     int    hasScanned;   /* once */
+    struct { uid_t user; uint64_t cpu; } first[FIRST_USERS]; /* what the first scan cost; the last one: all others */
+    unsigned firstUsers;
+    int    hasPostponed, isSecondPass; /* of the first scan: some processes; those are looked at now */
     unsigned denied, deniedSoFar; /* in the last rescan, in the one under way */
     pid_t  deniedFirst, deniedFirstSoFar;
 };
@@ -404,10 +412,30 @@ unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *f, ebpfMonAsideProcess *list
     return n;
 }
 
+/* The CPU time that the first scan has used for this user. */
+static uint64_t *getFirstCpu(ebpfMonIocFinder *f, uid_t user)
+{
+    unsigned i;
+
+    for (i = 0; i < f->firstUsers && f->first[i].user != user; i++)
+        ;
+    if (i == f->firstUsers && i < FIRST_USERS)
+        f->first[f->firstUsers++].user = user;
+    return &f->first[i < FIRST_USERS ? i : FIRST_USERS - 1].cpu;
+}
+
+/* Nonzero: other users go first. */
+static int isPostponed(ebpfMonIocFinder *f, pid_t pid)
+{
+    uid_t user = f->hasScanned || f->isSecondPass ? 0 : ebpfMonProcPayer(pid);
+
+    return user >= EBPFMON_SYSTEM_USERS && *getFirstCpu(f, user) > FIRST_NS_OF_USER;
+}
+
 /* As ebpfMonImageRead: 0: an IOC that is to be watched; 1: none; -1 with errno. */
 static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
 {
-    uint64_t begin;
+    uint64_t begin, used;
     int found, err;
 
     if ((pid == getpid() && !f->watchSelf) || f->isKnown(f->arg, pid))
@@ -419,8 +447,11 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
     begin = ebpfMonForeignGetCpu();
     found = ebpfMonImageRead(f->cache, pid, image);
     err = errno;
-    if (f->hasScanned) /* else the start of a monitor would take long on a large host */
-        ebpfMonForeignChargeCpu(ebpfMonProcPayer(pid), ebpfMonForeignGetCpu() - begin);
+    used = ebpfMonForeignGetCpu() - begin;
+    if (f->hasScanned)
+        ebpfMonForeignChargeCpu(ebpfMonProcPayer(pid), used);
+    else
+        *getFirstCpu(f, ebpfMonProcPayer(pid)) += used;
     if (found < 0 && ebpfMonImageIsRefused(err))
         setAside(f, pid, ebpfMonImageRefusal(err), err == EAGAIN);
     errno = err;
@@ -573,6 +604,10 @@ static int isDue(ebpfMonIocFinder *f, pid_t pid, uint64_t now)
         o->checked = now;
         return 0;
     }
+    if (isPostponed(f, pid)) {
+        f->hasPostponed = 1;
+        return 0;
+    }
     /* not checked: it is tried again in the next scan */
     if (now < o->asideUntil || !mayLookInScan(f, o, now))
         return 0;
@@ -595,10 +630,22 @@ static int isForkOfIoc(const ebpfMonIocFinder *f, pid_t pid)
     return 0;
 }
 
-/* Goes on with the scan. Returns the next process that is an IOC, or 0: the scan is over. */
+/* Nonzero: there is a process to look at, now or later. */
+static int goOnWithScan(ebpfMonIocFinder *f)
+{
+    if (f->scanAt == f->scanCount && f->hasPostponed && !f->isSecondPass) {
+        f->isSecondPass = 1;
+        f->scanAt = 0;
+    }
+    return f->scanAt < f->scanCount;
+}
+
+/* Goes on with the scan. Returns the next process that is an IOC, or 0: the scan is over, or has taken long enough. */
 static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
 {
-    while (f->scanAt < f->scanCount) {
+    uint64_t begin = ebpfMonClockMonotonic();
+
+    while (goOnWithScan(f) && ebpfMonClockMonotonic() - begin < SLICE_NS) {
         pid_t pid = f->scan[f->scanAt++];
         ebpfMonSeenProcess *o;
         int isLookedAt;
@@ -637,7 +684,7 @@ double ebpfMonIocFinderFindNext(ebpfMonIocFinder *f, uint64_t now, pid_t *pid, e
         return 0;
     beginScan(f, now);
     *pid = findInScan(f, now, image);
-    if (*pid)
+    if (*pid || goOnWithScan(f))
         return 0;
     endScan(f);
     rescan = f->hasYoung ? (double)RESCAN_NS / 1e9 : HUGE_VAL; /* old ones are looked at when the caller wakes anyway */

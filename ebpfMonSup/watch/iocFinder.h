@@ -125,8 +125,8 @@ void ebpfMonIocFinderNoteExit(ebpfMonIocFinder *finder, pid_t pid);
 int ebpfMonIocFinderTakeExit(ebpfMonIocFinder *finder, pid_t pid);
 
 /* Finds the next process that is an IOC and is not known yet; *pid = 0: there is none now. "now": monotonic ns. The
- * binaries of *image belong to the finder. Returns in how many seconds to call it again; HUGE_VAL: every 10 s or more
- * often, as it suits the caller. */
+ * binaries of *image belong to the finder. Returns in how many seconds to call it again; 0: it has more to look at;
+ * HUGE_VAL: every 10 s or more often, as it suits the caller. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
 
 /* The program files that the finder knows. */

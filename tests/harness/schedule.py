@@ -61,11 +61,12 @@ LANES = [
         "test_parallel_threads",
         # 32 IOCs in as many network namespaces: each monitor of the host would read them, and their packets
         "test_many_network_namespaces",
-        "test_file_with_endless_tables",  # each monitor of the host would read them
+        "test_file_with_endless_tables", "test_endless_tables",  # each monitor of the host would read them
+        "testIocFinder",                  # it reads all processes of the host, too
     ),
 ]
 
-CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "testIocFinder", "test_clangs", "test_house",
+CALM = ("testOtlpCollector", "testForeign", "testCatalogue", "testTraces", "test_clangs", "test_house",
         "test_documents", "test_unit.py")  # in this order
 CALM_NICE = 5  # the tests of the lanes take longer
 

@@ -144,6 +144,15 @@ def test_file_with_endless_tables(hostile, new_ioc, new_monitor):
     assert bytes_read(monitor.process.pid) - before < 2 * SPARSE
 
 
+def test_endless_tables_before_the_monitor(hostile, new_ioc, new_monitor):
+    """Each of them takes seconds of CPU time. An IOC of another user does not wait for all eight."""
+    hostile("sparse", 8)
+    ioc = new_ioc(DB).start()
+    monitor = new_monitor().start()
+    monitor.wait_ioc(ioc)
+    assert bytes_read(monitor.process.pid) < 2 * SPARSE
+
+
 def test_fakes_hide_nothing(hostile, new_ioc, new_monitor):
     """There are more fake IOCs than rows in the tables. A real IOC that starts later is in the tables."""
     monitor = new_monitor().start()
