@@ -1,23 +1,59 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Keeps puts, events of IOCs, kept traces, and the times at which nobody watched. The threads of the core only copy a
+ * row into a queue; one thread writes the file. If the file cannot be written, the rows of that time are lost and
+ * counted, and a row "lost" says how many, as soon as it can be written again.
+ */
+/* These two choose the type-safe support tables of Base; they must stand before its headers. */
+#define USE_TYPED_RSET
+#define USE_TYPED_DSET
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <alarm.h>
+#include <dbAccess.h>
+#include <dbDefs.h>
+#include <devSup.h>
+#include <epicsExport.h>
 #include <epicsThread.h>
 #include <errlog.h>
+#include <lsoRecord.h>
+#include <recGbl.h>
 
+#include "access/guard.h"
 #include "clients/clients.h"
 #include "common/clock.h"
 #include "common/worker.h"
+#include "ebpfMonModule.h"
 #include "export/shared/recordQueue.h"
-#include "history/history.h"
+#include "history/historyFound.h"
 #include "history/historyFreezer.h"
 #include "history/historyMinutes.h"
+#include "history/historyReplay.h"
 #include "history/historyRuns.h"
 #include "history/historyStore.h"
 #include "history/packetNotes.h"
 #include "model/put.h"
+#include "record/shellCommand.h"
+
+#define EBPFMON_HISTORY_MEGABYTES 1024
+#define EBPFMON_HISTORY_DAYS      30
+
+typedef struct {
+    char     file[256];
+    unsigned megabytes, days;
+    int      leavesOutValues, leavesOutNames; /* nonzero: values, or users and hosts, are not kept */
+} ebpfMonHistoryConf;
+
+typedef struct {
+    int      state;   /* 0 off, 1 writes, 2 cannot write */
+    uint64_t rows;    /* in the file */
+    uint64_t lost;    /* since the start */
+    int      losing;  /* alarm severity: MAJOR_ALARM if it has grown in the last minute */
+    char     losingText[80];
+    char     message[320];
+} ebpfMonHistoryValues;
 
 #define QUEUE_BYTES (16u << 20)
 #define BATCH_BYTES (1u << 20)
@@ -35,7 +71,7 @@
 #define TREES       10            /* a second, of chains that are kept with their records … */
 #define TREES_AT_ONCE 100         /* … and so many more after a rest */
 
-struct ebpfMonHistory {
+typedef struct {
     const ebpfMonModule *module;
     ebpfMonHistoryConf conf;      /* not changed while the thread runs; file "": off */
     ebpfMonSharedWorker worker;
@@ -64,9 +100,10 @@ struct ebpfMonHistory {
     int      hasBegun;            /* the row "start" or "gap" is written */
     int      isBroken;            /* the present transaction has failed */
     uint8_t  batch[BATCH_BYTES];
-};
+} ebpfMonHistory;
 
-ebpfMonHistory *ebpfMonHistoryNew(const ebpfMonModule *module)
+/* "module" stays the caller's. Never freed. NULL without memory. */
+static ebpfMonHistory *newHistory(const ebpfMonModule *module)
 {
     ebpfMonHistory *h = calloc(1, sizeof(*h));
 
@@ -79,17 +116,9 @@ ebpfMonHistory *ebpfMonHistoryNew(const ebpfMonModule *module)
     return h;
 }
 
-const ebpfMonHistoryValues *ebpfMonHistoryGetValues(const ebpfMonHistory *h)
-{
-    return &h->shown;
-}
-
-const char *ebpfMonHistoryGetFile(const ebpfMonHistory *h)
-{
-    return h->conf.file;
-}
-
-int ebpfMonHistoryConfigure(ebpfMonHistory *h, const char *file, int megabytes, int days, const char *leaveOut,
+/* Where to keep it, before iocInit. megabytes, days: 0 for the default. "leaveOut": "values", "names", both or "". 0;
+ * or -1: "why" says what is wrong. */
+static int configureFile(ebpfMonHistory *h, const char *file, int megabytes, int days, const char *leaveOut,
                             char *why, size_t size)
 {
     if (h->queue) {
@@ -112,7 +141,10 @@ int ebpfMonHistoryConfigure(ebpfMonHistory *h, const char *file, int megabytes, 
     return 0;
 }
 
-int ebpfMonHistoryKeepRing(ebpfMonHistory *h, const char *folder, int megabytes, const char *packets, char *why,
+/* Keeps the newest rows in memory, each put by itself, and packets; and writes them to files of this folder when
+ * something happens (historyFreezer.h); before iocInit. megabytes: 0 for the default. packets: "none"; "payload": they
+ * are kept whole; NULL or "": headers. 0; or -1: "why" says what is wrong. */
+static int configureRing(ebpfMonHistory *h, const char *folder, int megabytes, const char *packets, char *why,
                            size_t size)
 {
     int isWhole = packets && strcmp(packets, "payload") == 0, isNone = packets && strcmp(packets, "none") == 0;
@@ -130,7 +162,8 @@ int ebpfMonHistoryKeepRing(ebpfMonHistory *h, const char *folder, int megabytes,
     return h->freezer ? 0 : -1;
 }
 
-int ebpfMonHistoryFreeze(ebpfMonHistory *h, const char *note)
+/* Requests such a file. Any thread. -1: nothing is kept in memory. */
+static int freezeHistory(ebpfMonHistory *h, const char *note)
 {
     if (!h->freezer || !h->queue)
         return -1;
@@ -187,7 +220,7 @@ static void hideNames(const char *origin, char *buf, size_t size)
     snprintf(buf, size, "%.*s", (int)length, from);
 }
 
-void ebpfMonHistoryAddPut(void *arg, const ebpfMonModulePut *put)
+static void addPut(void *arg, const ebpfMonModulePut *put)
 {
     ebpfMonHistory *h = arg;
     int noValues = h->conf.leavesOutValues, noNames = h->conf.leavesOutNames;
@@ -238,7 +271,7 @@ static void writeTree(const ebpfMonModuleTrace *trace, char buf[TREE_BYTES])
     memcpy(buf + length, more, sizeof(more));
 }
 
-void ebpfMonHistoryAddTrace(void *arg, const ebpfMonModuleTrace *trace)
+static void addTrace(void *arg, const ebpfMonModuleTrace *trace)
 {
     ebpfMonHistory *h = arg;
     char value[100], chain[CHAIN_BYTES], source[CHAIN_BYTES], tree[TREE_BYTES] = "", steps[64 * CHAIN_BYTES] = "";
@@ -287,7 +320,7 @@ static void addEvent(ebpfMonHistory *h, uint64_t time, const char *pv, const cha
     queueRow(h, time, 0, text);
 }
 
-void ebpfMonHistoryAddEvent(void *arg, const epicsTimeStamp *time, const char *event)
+static void addIocEvent(void *arg, const epicsTimeStamp *time, const char *event)
 {
     ebpfMonHistory *h = arg;
 
@@ -295,14 +328,14 @@ void ebpfMonHistoryAddEvent(void *arg, const epicsTimeStamp *time, const char *e
         addEvent(h, toUnixNs(time), NULL, event);
 }
 
-void ebpfMonHistoryAddPacket(void *arg, const ebpfMonModulePacket *packet)
+static void addPacket(void *arg, const ebpfMonModulePacket *packet)
 {
     ebpfMonHistory *h = arg;
 
     ebpfMonHistoryPacketsAdd(h->packets, packet, ebpfMonPacketNotesTake(h->notes));
 }
 
-void ebpfMonHistoryAddMessage(void *arg, const struct ebpfMonWireEvent *message)
+static void addMessage(void *arg, const struct ebpfMonWireEvent *message)
 {
     ebpfMonHistory *h = arg;
 
@@ -310,11 +343,6 @@ void ebpfMonHistoryAddMessage(void *arg, const struct ebpfMonWireEvent *message)
         ebpfMonPacketNotesAdd(h->notes, message);
     else
         ebpfMonPacketNotesTake(h->notes);
-}
-
-int ebpfMonHistoryKeepsPackets(const ebpfMonHistory *h)
-{
-    return h->packets && h->notes;
 }
 
 static void addMinuteRow(void *arg, int automatic, const char *kind, const char *ioc, const char *pv, const char *value)
@@ -343,7 +371,7 @@ static void lookAtClock(ebpfMonHistory *h)
     h->clockOffset = offset;
 }
 
-void ebpfMonHistoryLook(void *arg)
+static void lookEachSecond(void *arg)
 {
     ebpfMonHistory *h = arg;
 
@@ -553,7 +581,7 @@ static void runHistory(ebpfMonWorker *worker, void *arg)
     h->store = NULL;
 }
 
-int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
+static int startHistory(void *arg, const ebpfMonModuleCore *core)
 {
     ebpfMonHistory *h = arg;
 
@@ -581,9 +609,160 @@ int ebpfMonHistoryStart(void *arg, const ebpfMonModuleCore *core)
     return 0;
 }
 
-int ebpfMonHistoryStop(void *arg, double seconds)
-{
-    ebpfMonHistory *h = arg;
+/* --- PVs, commands, registration --------------------------------------------------------------------------------- */
 
-    return ebpfMonSharedWorkerStop(&h->worker, seconds);
+#define VALUE(member) offsetof(ebpfMonHistoryValues, member)
+#define FOUND(member) offsetof(ebpfMonHistoryFound, member)
+#define ROW(member)   offsetof(ebpfMonHistoryFoundRow, member)
+
+/* One each per process, because Base calls registrars, commands and device support without a context. */
+static ebpfMonHistory *history;
+static ebpfMonHistoryFinder *finder;
+
+static const void *getValues(const struct ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : &history->shown;
 }
+
+static const void *getFound(const struct ebpfMonPublished *published, unsigned index)
+{
+    return index ? NULL : ebpfMonHistoryFinderGet(finder);
+}
+
+static const void *getRow(const struct ebpfMonPublished *published, unsigned index)
+{
+    const ebpfMonHistoryFound *found = ebpfMonHistoryFinderGet(finder);
+
+    return index < found->rows ? &found->row[found->rows - 1 - index] : NULL;
+}
+
+static ebpfMonPv pvs[] = {
+    {"HISTORY_ROW_CNT", 0, getValues, ebpfMonCellCount, VALUE(rows)},
+    {"HISTORY_STATE", 0, getValues, ebpfMonCellInt, VALUE(state), 1, .cause = 1 + VALUE(message), .light = 2},
+    {"HISTORY_LOST_CNT", 0, getValues, ebpfMonCellCount, VALUE(lost), .severity = 1 + VALUE(losing),
+     .cause = 1 + VALUE(losingText), .light = 2},
+    {"HISTORY_MSG", 0, getValues, ebpfMonCellText, VALUE(message), 1},
+    {"HISTORY_FOUND_MSG", 0, getFound, ebpfMonCellText, FOUND(message), 1},
+    {"HISTORY_TEXT", 0, getFound, ebpfMonCellLines, FOUND(text), 1},
+    {"HISTORY_TIMES", 0, getRow, ebpfMonCellText, ROW(time)},
+    {"HISTORY_PVS", 0, getRow, ebpfMonCellText, ROW(pv)},
+    {"HISTORY_OLD_VALUES", 0, getRow, ebpfMonCellText, ROW(old)},
+    {"HISTORY_VALUES", 0, getRow, ebpfMonCellText, ROW(value)},
+    {"HISTORY_WRITERS", 0, getRow, ebpfMonCellText, ROW(who)},
+    {"HISTORY_RESULTS", 0, getRow, ebpfMonCellText, ROW(result)},
+    {"HISTORY_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+};
+
+static int startModule(void *arg, const ebpfMonModuleCore *core);
+static int stopModule(void *arg, double seconds);
+
+static ebpfMonModule module = {
+    .name = "history", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule,
+    .put = addPut, .trace = addTrace, .event = addIocEvent,
+    .second = lookEachSecond,
+};
+
+static int startModule(void *arg, const ebpfMonModuleCore *core)
+{
+    int status = startHistory(arg, core);
+
+    module.packet = history->packets && history->notes ? addPacket : NULL;
+    module.message = module.packet ? addMessage : NULL;
+    if (status == 0 && history->conf.file[0])
+        status = ebpfMonHistoryFinderStart(finder, history->conf.file);
+    return status;
+}
+
+static int stopModule(void *arg, double seconds)
+{
+    return ebpfMonHistoryFinderStop(finder, seconds / 2) | ebpfMonSharedWorkerStop(&history->worker, seconds / 2);
+}
+
+static void keepHistory(const iocshArgBuf *args)
+{
+    char why[200];
+
+    if (configureFile(history, args[0].sval, args[1].ival, args[2].ival, args[3].sval, why, sizeof(why)) == 0)
+        return;
+    ebpfMonShellFail("ebpfMonHistoryKeep: %s\n", why);
+}
+
+static void keepRing(const iocshArgBuf *args)
+{
+    char why[200];
+
+    if (configureRing(history, args[0].sval, args[1].ival, args[2].sval, why, sizeof(why)) == 0)
+        return;
+    ebpfMonShellFail("ebpfMonHistoryRing: %s\n", why);
+}
+
+static void freezeRing(const iocshArgBuf *args)
+{
+    if (freezeHistory(history, args[0].sval) == 0)
+        return;
+    ebpfMonShellFail("ebpfMonHistoryFreeze: nothing is kept. Give ebpfMonHistoryKeep and "
+                     "ebpfMonHistoryRing before iocInit\n");
+}
+
+static void replayFile(const iocshArgBuf *args)
+{
+    char why[200];
+
+    if (ebpfMonHistoryReplay(args[0].sval, args[1].sval, why, sizeof(why)) == 0)
+        return;
+    ebpfMonShellFail("ebpfMonReplay: %s\n", why);
+}
+
+static const ebpfMonShellCommand commands[] = {
+    {"ebpfMonHistoryKeep", keepHistory,
+     {{"file", iocshArgString}, {"megabytes", iocshArgInt}, {"days", iocshArgInt}, {"leaveOut", iocshArgString}},
+     "Keeps puts, events of IOCs, slow chains and gaps in this file (SQLite), before iocInit.\n"
+     "  megabytes, days  how much and how long (1024, 30); the oldest rows go first\n"
+     "  leaveOut         \"values\", \"names\" (users and hosts), or both: what is not kept\n"
+     "The program ebpfMonHistory asks it.\n"
+     "Example: ebpfMonHistoryKeep \"/var/lib/ebpfmon/history.sqlite\" 1024 30\n"},
+    {"ebpfMonHistoryRing", keepRing,
+     {{"folder", iocshArgString}, {"megabytes", iocshArgInt}, {"packets", iocshArgString}},
+     "Keeps the newest rows of the history in memory, each put by itself, and packets, before iocInit. They are\n"
+     "written to files of this folder when the rules do not expect a put, when an IOC ends or stands still, when a\n"
+     "thread hangs, at a deadlock, when a scan takes more than twice its period, and by ebpfMonHistoryFreeze or\n"
+     "SIGUSR1.\n"
+     "  megabytes        of memory (64); a quarter is for packets\n"
+     "  packets          \"\": their headers, \"payload\": all of them, \"none\"\n"
+     "Example: ebpfMonHistoryRing \"/var/lib/ebpfmon\" 64\n"},
+    {"ebpfMonHistoryFreeze", freezeRing, {{"note", iocshArgString}},
+     "Writes the newest rows (ebpfMonHistoryRing) to a file now. The note says why.\n"
+     "Example: ebpfMonHistoryFreeze \"beam lost\"\n"},
+    {"ebpfMonReplay", replayFile, {{"file", iocshArgString}, {"prefix", iocshArgString}},
+     "Shows a file of the history by the PVs of the monitor, which watches nothing then; before iocInit. REPLAY_TIME,\n"
+     "REPLAY_SPEED and REPLAY_STEP (ebpfMonReplay.db with this prefix) set the time.\n"
+     "Example: ebpfMonReplay \"frozen-20261128T031005Z.tar\" \"REPLAY:\"\n"},
+};
+
+/* --- questions of clients --- */
+
+static long askHistory(lsoRecord *prec)
+{
+    static const char *const parts[ebpfMonAskParts] = { "FROM", "TO", "PV", "USER" };
+
+    if (!ebpfMonGuardAccepts((dbCommon *)prec))
+        return EBPFMON_GUARD_REFUSED;
+    if (strcmp(prec->out.value.instio.string, "FREEZE") == 0 && freezeHistory(history, prec->val))
+        recGblSetSevrMsg(prec, WRITE_ALARM, INVALID_ALARM, "no ebpfMonHistoryRing");
+    for (int i = 0; i < ebpfMonAskParts; i++)
+        if (strcmp(prec->out.value.instio.string, parts[i]) == 0)
+            ebpfMonHistoryFinderAsk(finder, (ebpfMonAskPart)i, prec->val);
+    return 0;
+}
+
+static lsodset devEbpfMonHistory = {{5, NULL, NULL, ebpfMonGuardAdd, NULL}, askHistory};
+epicsExportAddress(dset, devEbpfMonHistory);
+
+static void ebpfMonHistoryRegistrar(void)
+{
+    history = newHistory(&module);
+    finder = ebpfMonHistoryFinderNew(&module);
+    ebpfMonShellAddModule(&module, history, commands, sizeof(commands) / sizeof(commands[0]));
+}
+
+epicsExportRegistrar(ebpfMonHistoryRegistrar);

@@ -458,13 +458,15 @@ void ebpfMonOtlpAddPut(ebpfMonOtlp *o, const ebpfMonPut *put)
                           who + origin + ebpfMonPutPack(put, record + who + origin));
 }
 
-int ebpfMonOtlpWantsSpans(ebpfMonOtlp *o)
+int ebpfMonOtlpWantsSpans(void *otlp)
 {
+    ebpfMonOtlp *o = otlp;
     return epicsAtomicGetIntT(&o->active[ebpfMonOtlpTraces]) || epicsAtomicGetIntT(&o->active[ebpfMonOtlpZipkin]);
 }
 
-void ebpfMonOtlpAddSpan(ebpfMonOtlp *o, const ebpfMonSpan *span)
+void ebpfMonOtlpAddSpan(void *otlp, const ebpfMonSpan *span)
 {
+    ebpfMonOtlp *o = otlp;
     uint8_t record[EBPFMON_SPAN_PACK_MAX];
     size_t len;
 
@@ -476,8 +478,9 @@ void ebpfMonOtlpAddSpan(ebpfMonOtlp *o, const ebpfMonSpan *span)
             ebpfMonRecordQueueAdd(o->queue[i], 0, record, len);
 }
 
-int ebpfMonOtlpHasRoom(ebpfMonOtlp *o, unsigned spans)
+int ebpfMonOtlpHasRoom(void *otlp, unsigned spans)
 {
+    ebpfMonOtlp *o = otlp;
     for (unsigned i = ebpfMonOtlpTraces; i <= ebpfMonOtlpZipkin; i++)
         if (epicsAtomicGetIntT(&o->active[i]) && ebpfMonRecordQueueGetRoom(o->queue[i]) < (size_t)spans * SPAN_BYTES)
             return 0;
@@ -629,8 +632,9 @@ void ebpfMonOtlpWaitStopped(ebpfMonOtlp *o)
     epicsMutexUnlock(o->lock);
 }
 
-void ebpfMonOtlpResetLost(ebpfMonOtlp *o)
+void ebpfMonOtlpResetLost(void *otlp)
 {
+    ebpfMonOtlp *o = otlp;
     epicsMutexMustLock(o->lock);
     o->lostBase = 0;
     for (unsigned i = 0; i < ebpfMonOtlpSignals; i++)
@@ -638,8 +642,9 @@ void ebpfMonOtlpResetLost(ebpfMonOtlp *o)
     epicsMutexUnlock(o->lock);
 }
 
-void ebpfMonOtlpReport(ebpfMonOtlp *o, int level)
+void ebpfMonOtlpReport(void *otlp, int level)
 {
+    ebpfMonOtlp *o = otlp;
     ebpfMonOtlpCounts count[ebpfMonOtlpSignals];
     ebpfMonOtlpConf c;
     double queue;

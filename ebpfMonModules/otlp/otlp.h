@@ -56,13 +56,13 @@ int ebpfMonOtlpSetZipkin(ebpfMonOtlp *otlp, const char *url);
 void ebpfMonOtlpAddPut(ebpfMonOtlp *otlp, const ebpfMonPut *put);
 
 /* Nonzero: there is an endpoint for spans. Takes no lock. */
-int ebpfMonOtlpWantsSpans(ebpfMonOtlp *otlp);
+int ebpfMonOtlpWantsSpans(void *otlp);
 
 /* Queues a copy of the span, and never waits. Does nothing without an endpoint for spans. */
-void ebpfMonOtlpAddSpan(ebpfMonOtlp *otlp, const ebpfMonSpan *span);
+void ebpfMonOtlpAddSpan(void *otlp, const ebpfMonSpan *span);
 
 /* Nonzero: so many spans will not be dropped for want of room, if nobody adds many others meanwhile. */
-int ebpfMonOtlpHasRoom(ebpfMonOtlp *otlp, unsigned spans);
+int ebpfMonOtlpHasRoom(void *otlp, unsigned spans);
 
 /* Begins the end: the queues take nothing more, and what they have is sent, for "seconds" at most. Returns at once. */
 void ebpfMonOtlpStop(ebpfMonOtlp *otlp, double seconds);
@@ -71,9 +71,9 @@ void ebpfMonOtlpStop(ebpfMonOtlp *otlp, double seconds);
 void ebpfMonOtlpWaitStopped(ebpfMonOtlp *otlp);
 
 /* The published count of losses begins at 0 again. */
-void ebpfMonOtlpResetLost(ebpfMonOtlp *otlp);
+void ebpfMonOtlpResetLost(void *otlp);
 
 /* Prints the state to stdout. "level" 1: with each reason of a loss. */
-void ebpfMonOtlpReport(ebpfMonOtlp *otlp, int level);
+void ebpfMonOtlpReport(void *otlp, int level);
 
 #endif

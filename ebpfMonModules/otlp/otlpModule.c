@@ -46,36 +46,12 @@ static void addPut(void *arg, const ebpfMonModulePut *put)
     ebpfMonOtlpAddPut(arg, put->context);
 }
 
-static int isWanted(void *arg)
-{
-    return ebpfMonOtlpWantsSpans(arg);
-}
-
-static void addSpan(void *arg, const ebpfMonSpan *span)
-{
-    ebpfMonOtlpAddSpan(arg, span);
-}
-
-static int hasRoom(void *arg, unsigned spans)
-{
-    return ebpfMonOtlpHasRoom(arg, spans);
-}
-
-static void resetLost(void *arg)
-{
-    ebpfMonOtlpResetLost(arg);
-}
-
-static void printReport(void *arg, int level)
-{
-    ebpfMonOtlpReport(arg, level);
-}
-
-static ebpfMonSpanSink spans = { .isWanted = isWanted, .add = addSpan, .hasRoom = hasRoom };
+static ebpfMonSpanSink spans = { .isWanted = ebpfMonOtlpWantsSpans, .add = ebpfMonOtlpAddSpan,
+                                 .hasRoom = ebpfMonOtlpHasRoom };
 
 static ebpfMonModule module = {
     .name = "otlp", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startModule, .stop = stopModule, .put = addPut,
-    .spans = &spans, .resetLost = resetLost, .report = printReport,
+    .spans = &spans, .resetLost = ebpfMonOtlpResetLost, .report = ebpfMonOtlpReport,
 };
 
 static void setOtlp(const iocshArgBuf *args)

@@ -8,6 +8,7 @@
  * since.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 
 #include <epicsExport.h>
 #include <epicsStdio.h>
+#include <epicsString.h>
 #include <errlog.h>
 
 #include "common/clock.h"
@@ -22,24 +24,279 @@
 #include "common/text.h"
 #include "common/worker.h"
 #include "ebpfMonModule.h"
+#include "model/filter.h"
 #include "model/ops.h"
 #include "model/published.h"
+#include "record/filterInputs.h"
 #include "record/filterSub.h"
 #include "record/shellCommand.h"
-#include "settings/settingsFile.h"
 #include "watch/target.h"
+
+#define FILTER_SIZE 512 /* bytes of a filter as text */
+
+typedef struct {
+    char     pattern[EBPFMON_PATTERN_SIZE];
+    int      level;
+} keptLevel;
+
+typedef struct {
+    char     start[FILTER_SIZE];  /* the filter of the start-up script */
+    char     filter[FILTER_SIZE]; /* the filter in force */
+    unsigned levels;
+    keptLevel level[EBPFMON_LEVEL_RULES_MAX]; /* the oldest first */
+    unsigned puts;      /* unexpected puts that are open */
+    ebpfMonPut *put;    /* the oldest first. The owner of this struct frees it */
+    unsigned gone;      /* IOCs that are gone, and are not acknowledged */
+    ebpfMonGoneIoc goneIoc[EBPFMON_HEALTH_GONE]; /* without a note */
+    unsigned iocs;      /* that were watched, sorted */
+    char     ioc[EBPFMON_HEALTH_IOCS][EBPFMON_HEALTH_NAME];
+} keptSettings;
+
+#define HEAD "ebpfMonSettings 1"
+#define PUTS_MAX 64 /* as many as are kept, EBPFMON_UNEXPECTED_MAX */
+
+/* --- the file: a line for each thing, with a name, a blank, and the value (epicsStrPrintEscaped) ---
+ *
+ * A filter. */
+
+/* A filter as text, and back. 0; or -1: "why" says what is wrong. */
+static void writeFilter(const ebpfMonFilter *f, char text[FILTER_SIZE])
+{
+    /* in the order of the inputs of the filter record */
+    snprintf(text, FILTER_SIZE, "%s\n%s\n%s\n%s\n%s\n%s\n%.17g\n%u\n%.17g\n%.17g", f->ioc, f->record,
+             f->field, f->host, f->user, ebpfMonLevelName(f->level), f->slowUs, f->sample, f->budget, f->timed);
+}
+
+static int readFilter(const char *text, ebpfMonFilter *filter, char *why, size_t size)
+{
+    char line[FILTER_SIZE];
+
+    *filter = ebpfMonFilterDefault;
+    for (unsigned in = 0; in < EBPFMON_FILTER_INPUTS; in++) {
+        size_t length = strcspn(text, "\n");
+
+        if (length >= sizeof(line)) {
+            snprintf(why, size, "a line is too long");
+            return -1;
+        }
+        memcpy(line, text, length);
+        line[length] = 0;
+        if (ebpfMonFilterParse(filter, in, line, why, size))
+            return -1;
+        text += length + (text[length] == '\n');
+    }
+    return ebpfMonFilterCheck(filter, why, size);
+}
+
+/* --- a put --- */
+
+typedef enum { isChars, isInt, isLong, isDouble, isHash } memberType;
+
+typedef struct {
+    const char *name;
+    size_t      offset, size;
+    memberType  type;
+} memberOfPut;
+
+#define MEMBER(member, type) { #member, offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member), type }
+
+/* "time" and "at" are written apart; "serial" is new each time; links across IOCs (linkChain) end with the monitor. */
+static const memberOfPut members[] = {
+    MEMBER(ioc, isChars), MEMBER(pv, isChars), MEMBER(channel, isChars), MEMBER(group, isChars),
+    MEMBER(val, isChars), MEMBER(old, isChars), MEMBER(after, isChars), MEMBER(user, isChars),
+    MEMBER(authority, isChars), MEMBER(host, isChars), MEMBER(peer, isChars), MEMBER(server, isChars),
+    MEMBER(published, isChars),
+    MEMBER(gateway, isChars), MEMBER(gatewayServer, isChars), MEMBER(gatewayClients, isInt),
+    MEMBER(realUser, isChars), MEMBER(command, isChars), MEMBER(container, isChars), MEMBER(thread, isChars),
+    MEMBER(link, isChars), MEMBER(linkIoc, isChars), MEMBER(root, isChars), MEMBER(cause, isChars),
+    MEMBER(who, isChars), MEMBER(origin, isChars), MEMBER(message, isChars), MEMBER(rule, isChars),
+    MEMBER(hasOld, isInt), MEMBER(isNumber, isInt), MEMBER(oldIsNumber, isInt), MEMBER(isText, isInt),
+    MEMBER(oldIsText, isInt), MEMBER(isConverted, isInt), MEMBER(isWrapped, isInt), MEMBER(isUnsure, isInt),
+    MEMBER(isPartly, isInt), MEMBER(byIoc, isInt), MEMBER(unexpected, isInt), MEMBER(seen, isInt),
+    MEMBER(peerPid, isInt), MEMBER(peerUid, isInt), MEMBER(through, isInt), MEMBER(result, isInt),
+    MEMBER(count, isLong), MEMBER(oldCount, isLong), MEMBER(status, isLong), MEMBER(number, isDouble),
+    MEMBER(oldNumber, isDouble), MEMBER(converted, isDouble), MEMBER(wrapped, isDouble), MEMBER(hash, isHash),
+    MEMBER(took, isHash),
+};
+
+static void writeText(FILE *file, const char *name, const char *text)
+{
+    fprintf(file, "%s ", name);
+    epicsStrPrintEscaped(file, text, strlen(text));
+    fputc('\n', file);
+}
+
+static void writePut(FILE *file, const ebpfMonPut *put)
+{
+    fprintf(file, "put %u.%09u\n", put->time.secPastEpoch, put->time.nsec);
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        const memberOfPut *m = &members[i];
+        const void *at = (const char *)put + m->offset;
+        char name[32];
+
+        snprintf(name, sizeof(name), "put.%s", m->name);
+        if (m->type == isChars && *(const char *)at)
+            writeText(file, name, at);
+        else if (m->type == isInt && *(const int *)at)
+            fprintf(file, "%s %d\n", name, *(const int *)at);
+        else if (m->type == isLong)
+            fprintf(file, "%s %ld\n", name, *(const long *)at);
+        else if (m->type == isDouble)
+            fprintf(file, "%s %.17g\n", name, *(const double *)at);
+        else if (m->type == isHash)
+            fprintf(file, "%s %llu\n", name, *(const unsigned long long *)at);
+    }
+}
+
+static void readMember(ebpfMonPut *put, const char *name, const char *value)
+{
+    for (size_t i = 0; i < sizeof(members) / sizeof(members[0]); i++) {
+        const memberOfPut *m = &members[i];
+        void *at = (char *)put + m->offset;
+
+        if (strcmp(m->name, name) != 0)
+            continue;
+        if (m->type == isChars)
+            ebpfMonTextCopy(at, m->size, value);
+        else if (m->type == isInt)
+            *(int *)at = (int)strtol(value, NULL, 10);
+        else if (m->type == isLong)
+            *(long *)at = strtol(value, NULL, 10);
+        else if (m->type == isDouble)
+            *(double *)at = strtod(value, NULL);
+        else
+            *(uint64_t *)at = strtoull(value, NULL, 10);
+        return;
+    }
+}
+
+/* --- an IOC that is gone --- */
+
+/* The name comes last: it may have blanks. */
+static void writeGone(FILE *file, const ebpfMonGoneIoc *gone)
+{
+    fprintf(file, "gone %u.%09u %d %d %u ", gone->time.secPastEpoch, gone->time.nsec, gone->pid, gone->hasExit,
+            gone->exitCode);
+    epicsStrPrintEscaped(file, gone->name, strlen(gone->name));
+    fputc('\n', file);
+}
+
+static void readGone(keptSettings *kept, const char *value)
+{
+    ebpfMonGoneIoc *gone = &kept->goneIoc[kept->gone];
+    int at = 0;
+
+    if (kept->gone == EBPFMON_HEALTH_GONE ||
+        sscanf(value, "%u.%9u %d %d %u %n", &gone->time.secPastEpoch, &gone->time.nsec, &gone->pid, &gone->hasExit,
+               &gone->exitCode, &at) < 5 || !at || !value[at])
+        return;
+    ebpfMonTextCopy(gone->name, sizeof(gone->name), value + at);
+    kept->gone++;
+}
+
+/* --- all --- */
+
+/* Writes all lines to "file". */
+static void writeKept(const keptSettings *kept, FILE *file)
+{
+    fprintf(file, HEAD "\n");
+    writeText(file, "start", kept->start);
+    writeText(file, "filter", kept->filter);
+    for (unsigned i = 0; i < kept->levels; i++) {
+        fprintf(file, "level %s ", ebpfMonLevelName((ebpfMonLevel)kept->level[i].level));
+        epicsStrPrintEscaped(file, kept->level[i].pattern, strlen(kept->level[i].pattern));
+        fputc('\n', file);
+    }
+    for (unsigned i = 0; i < kept->puts; i++)
+        writePut(file, &kept->put[i]);
+    for (unsigned i = 0; i < kept->gone; i++)
+        writeGone(file, &kept->goneIoc[i]);
+    for (unsigned i = 0; i < kept->iocs; i++)
+        writeText(file, "ioc", kept->ioc[i]);
+}
+
+static void readLevel(keptSettings *kept, char *value)
+{
+    char *pattern = strchr(value, ' ');
+    int level;
+
+    if (!pattern || kept->levels == EBPFMON_LEVEL_RULES_MAX)
+        return;
+    *pattern++ = 0;
+    level = ebpfMonLevelParse(value);
+    if (level < 0 || strlen(pattern) >= EBPFMON_PATTERN_SIZE)
+        return;
+    kept->level[kept->levels].level = level;
+    strcpy(kept->level[kept->levels++].pattern, pattern);
+}
+
+static void readLine(keptSettings *kept, const char *name, char *value)
+{
+    if (strcmp(name, "start") == 0) {
+        snprintf(kept->start, sizeof(kept->start), "%s", value);
+    } else if (strcmp(name, "filter") == 0) {
+        snprintf(kept->filter, sizeof(kept->filter), "%s", value);
+    } else if (strcmp(name, "level") == 0) {
+        readLevel(kept, value);
+    } else if (strcmp(name, "gone") == 0) {
+        readGone(kept, value);
+    } else if (strcmp(name, "ioc") == 0 && kept->iocs < EBPFMON_HEALTH_IOCS) {
+        ebpfMonTextCopy(kept->ioc[kept->iocs++], sizeof(kept->ioc[0]), value);
+    } else if (strcmp(name, "put") == 0 && kept->puts < PUTS_MAX) {
+        ebpfMonPut *put = &kept->put[kept->puts++];
+
+        memset(put, 0, sizeof(*put));
+        sscanf(value, "%u.%9u", &put->time.secPastEpoch, &put->time.nsec);
+    } else if (strncmp(name, "put.", 4) == 0 && kept->puts) {
+        readMember(&kept->put[kept->puts - 1], name + 4, value);
+    }
+}
+
+/* The two are places in tables. */
+static int isSound(const ebpfMonPut *put)
+{
+    return (unsigned)put->through < ebpfMonByCount && (unsigned)put->result <= ebpfMonPutUnwritten && put->unexpected;
+}
+
+/* Reads the lines of a whole file, which this function changes. A line with a name that is not known is left out: a
+ * later version wrote it. 0, or -1: it is no such file, or there is no memory. */
+static int readKept(char *text, keptSettings *kept)
+{
+    char *line = text, *next;
+
+    memset(kept, 0, sizeof(*kept));
+    if (strncmp(text, HEAD "\n", strlen(HEAD) + 1) != 0)
+        return -1;
+    kept->put = calloc(PUTS_MAX, sizeof(*kept->put));
+    if (!kept->put)
+        return -1;
+    for (line = strchr(text, '\n') + 1; *line; line = next) {
+        char *end = line + strcspn(line, "\n"), *value = line + strcspn(line, " \n");
+
+        next = end + (*end == '\n');
+        if (value == end) /* a name alone */
+            continue;
+        *end = *value++ = 0;
+        epicsStrnRawFromEscaped(value, strlen(value) + 1, value, strlen(value));
+        readLine(kept, line, value);
+    }
+    for (unsigned i = kept->puts; i-- > 0;)
+        if (!isSound(&kept->put[i]))
+            memmove(&kept->put[i], &kept->put[i + 1], (--kept->puts - i) * sizeof(*kept->put));
+    return 0;
+}
 
 #define FILE_MOST (1u << 20) /* bytes; 64 puts have 200 KB at most */
 #define TURN_SECONDS 1.0
 
 typedef struct {
     char   file[256];        /* empty: nothing is kept. Set before the start */
-    char   start[EBPFMON_SETTINGS_FILTER]; /* the filter of the start-up script; set at the start */
+    char   start[FILTER_SIZE]; /* the filter of the start-up script; set at the start */
     char  *written;          /* what the file has. This one and the next four: the thread only */
     int    isRestored;       /* filter and levels */
     int    isGoneRestored;   /* the IOCs that are gone */
     int    isFailing;        /* the file could not be written the last time */
-    ebpfMonSettingsKept found; /* of the file, at the start */
+    keptSettings found; /* of the file, at the start */
     uint64_t hadCount, hadAcknowledged; /* of the unexpected puts in "puts" */
     ebpfMonPut *puts;        /* open ones, the oldest first */
     unsigned putCount;
@@ -62,7 +319,7 @@ static void readFile(settings *s)
 
     if (whole) {
         whole[length] = 0;
-        if (ebpfMonSettingsRead(whole, &s->found))
+        if (readKept(whole, &s->found))
             errlogSevPrintf(errlogMajor, "ebpfMonKeepSettings: %s is no file of kept settings: nothing was restored. "
                             "Give another name, or remove it\n", s->file);
     } else if (exists) {
@@ -102,7 +359,7 @@ static void restoreFilter(settings *s)
                         "restored\n");
         return;
     }
-    if (ebpfMonSettingsReadFilter(s->found.filter, &filter, why, sizeof(why)) ||
+    if (readFilter(s->found.filter, &filter, why, sizeof(why)) ||
         ebpfMonFilterCommand(&filter, EBPFMON_FILTER_ALL, why, sizeof(why)))
         errlogSevPrintf(errlogMajor, "ebpfMonKeepSettings: the kept filter was not restored: %s\n", why);
     else
@@ -116,7 +373,7 @@ static void restoreLevels(settings *s)
     char why[160];
 
     for (unsigned i = 0; i < s->found.levels; i++) {
-        const ebpfMonSettingsLevel *l = &s->found.level[i];
+        const keptLevel *l = &s->found.level[i];
 
         if (monitor->setLevel(monitor->arg, l->pattern, l->level, why, sizeof(why)) == ebpfMonOpDone)
             errlogSevPrintf(errlogInfo, "ebpfMon: level %s of %s restored\n", ebpfMonLevelName((ebpfMonLevel)l->level),
@@ -176,7 +433,7 @@ static int compareNames(const void *a, const void *b)
 }
 
 /* Until those of the file are shown, the file keeps them. */
-static void takeIocs(const settings *s, ebpfMonSettingsKept *now)
+static void takeIocs(const settings *s, keptSettings *now)
 {
     const ebpfMonPublished *published = ebpfMonPublishedLock();
     const ebpfMonHealth *h = &published->health;
@@ -200,7 +457,7 @@ static void takeIocs(const settings *s, ebpfMonSettingsKept *now)
 static char *makeText(settings *s)
 {
     const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
-    ebpfMonSettingsKept now = { .levels = 0 };
+    keptSettings now = { .levels = 0 };
     ebpfMonFilter filter;
     char *text = NULL;
     size_t size;
@@ -208,9 +465,9 @@ static char *makeText(settings *s)
 
     strcpy(now.start, s->start);
     monitor->getFilter(monitor->arg, &filter);
-    ebpfMonSettingsWriteFilter(&filter, now.filter);
+    writeFilter(&filter, now.filter);
     while (now.levels < EBPFMON_LEVEL_RULES_MAX) {
-        ebpfMonSettingsLevel *l = &now.level[now.levels];
+        keptLevel *l = &now.level[now.levels];
 
         l->level = monitor->getLevel(monitor->arg, now.levels, l->pattern);
         if (l->level < 0)
@@ -224,7 +481,7 @@ static char *makeText(settings *s)
     memory = open_memstream(&text, &size);
     if (!memory)
         return NULL;
-    ebpfMonSettingsWrite(&now, memory);
+    writeKept(&now, memory);
     return fclose(memory) ? NULL : text;
 }
 
@@ -306,7 +563,7 @@ static int startSettings(void *arg, const ebpfMonModuleCore *core)
     if (!s->file[0])
         return 0;
     monitor->getFilter(monitor->arg, &filter);
-    ebpfMonSettingsWriteFilter(&filter, s->start);
+    writeFilter(&filter, s->start);
     if (!s->puts) { /* else this is a second try to start */
         readFile(s);
         restorePuts(s);
@@ -362,7 +619,7 @@ static void forgetSettings(const iocshArgBuf *args)
     while (monitor->getLevel(monitor->arg, 0, pattern) >= 0 &&
            monitor->setLevel(monitor->arg, pattern, -1, text, sizeof(text)) == ebpfMonOpDone)
         ;
-    if (ebpfMonSettingsReadFilter(here.start, &filter, text, sizeof(text)) ||
+    if (readFilter(here.start, &filter, text, sizeof(text)) ||
         ebpfMonFilterCommand(&filter, EBPFMON_FILTER_ALL, text, sizeof(text)))
         ebpfMonShellFail("ebpfMonForgetSettings: %s\n", text);
     else
