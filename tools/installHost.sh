@@ -78,7 +78,9 @@ put 644 "$datadir/queries" "$top"/iocBoot/iocEbpfMon/queries/*.json
 put 644 "$datadir/op" "$top"/ebpfMonApp/op/bob/*.bob "$top"/ebpfMonApp/op/bob/*.py
 put 644 "$datadir/alarm" "$top"/ebpfMonApp/op/alarm/*.xml
 put 644 "$datadir/web" "$top"/ebpfMonApp/op/web/*.html
-put 644 "$datadir" "$top/iocBoot/iocEbpfMon/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req" \
+awk -F '"' '/^record\(/ { name = $2; sub(/^\$\(P\)/, "HOST:EBPF:", name) } # the PVs to archive, by their info tags
+    /info\(archive,/ && name !~ /\$/ { print name }' "$top"/db/ebpfMon*.db | LC_ALL=C sort -u > "$parts/ebpfMon.archive"
+put 644 "$datadir" "$parts/ebpfMon.archive" "$top/iocBoot/iocEbpfMon/ebpfMon.req" \
     "$top/iocBoot/iocEbpfMon/replay.cmd" "$top/iocBoot/iocEbpfMon/ebpfMon.acf"
 fill 644 st.cmd "$datadir/st.cmd"
 put 644 "$docdir" "$top/README.md"

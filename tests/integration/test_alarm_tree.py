@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The alarm tree and the archive list have PVs of the database and displays that exist, and none is forgotten."""
+"""The alarm tree has PVs of the database and displays that exist, and none is forgotten."""
 import re
 import xml.etree.ElementTree as ET
 
@@ -54,15 +54,3 @@ def test_alarm_tree_is_whole(records):  # noqa: F811
            re.search(r"field\(\w*SV, *\"(?:\$\(\w+=)?(MINOR|MAJOR|INVALID)", text)}
     tree = (OP / "alarm" / "ebpfMon.xml").read_text()
     assert can - set(re.findall(r'<pv name="HOST:EBPF:(\w+)">', tree)) == NOT_IN_TREE
-
-
-def test_archive_list(records):  # noqa: F811
-    """The PVs with the archive tag in ebpfMon.db, and those of ebpfMonWatch.db for one record."""
-    lines = (paths.MONITOR_BOOT / "ebpfMon.archive").read_text().splitlines()
-    listed = [l.removeprefix("HOST:EBPF:") for l in lines if not l.startswith("#")]
-    assert len(listed) == len(set(listed))
-    tagged = {n for n, (_, text) in records.items() if 'info(archive, "monitor@1")' in text and ":" not in n}
-    assert {n for n in listed if ":" not in n} == tagged
-    watch = set(re.findall(r'"\$\(P\)\$\(N=\$\(REC\)\):(\w+)"', (paths.DB / "ebpfMonWatch.db").read_text()))
-    assert "LAT_P99" in watch
-    assert {n.removeprefix("RING:CURRENT:") for n in listed if ":" in n} == watch - {"PUT_LAST"}

@@ -101,6 +101,13 @@ def test_client_and_pages(installed):
     assert list(root.rglob("documentation/pictures/demo.svg")) and list(root.rglob("documentation/use/tutorial.md"))
 
 
+def test_archive_list(installed, tmp_path):
+    """The names of the PVs to archive are those with the info tag, as siteFiles.py finds them."""
+    subprocess.run([paths.TOP / "tools" / "siteFiles.py", "-o", tmp_path, "HOST:EBPF:"], capture_output=True, check=True)
+    [listed] = installed.program.parents[1].rglob("ebpfMon.archive")
+    assert sorted(listed.read_text().split()) == sorted((tmp_path / "names.txt").read_text().split())
+
+
 def test_libraries(installed):
     """The program finds its libraries relative to its own place, wherever it is installed. All others are libraries of
     the system."""
