@@ -47,12 +47,12 @@ PERIOD, ROOM, FULL = 3, 0.85, 0.99         # s, and parts of the CPUs' time
 LANES = [
     # Their processes harm each monitor of the host that reads them. The tests of the other lanes load the host only a
     # little.
-    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_fakes_hide_nothing",
-     "test_many_builds"),
+    ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_fakes_hide_nothing", "test_many_builds",
+     # the memory and the CPU time of a monitor, which reads each new IOC
+     "test_little_memory", "test_short_iocs", "test_shares.py::test_uses"),
     (
         "test_latency.py",                # latencies
         "test_thread_that_makes_no_progress",  # a delay
-        "test_little_memory", "test_short_iocs", "test_uses",  # the memory and the CPU time of a monitor, which reads each new IOC
     ),
     (
         # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The PVs of the monitor: each exists, has its type and a description. Only the PVs for operators are writable."""
+import contextlib
 import math
 import platform
 import re
@@ -444,9 +445,10 @@ def test_tables_take_what_they_have(monitor):
         pytest.skip("before 6.4 the kernel does not say what such a table takes")
     pid, taken = monitor.process.pid, {}
     for file in Path(f"/proc/{pid}/fdinfo").iterdir():
-        said = dict(line.split(":\t") for line in file.read_text().splitlines() if line.count(":\t") == 1)
-        if "map_id" in said:
-            taken[int(said["map_id"])] = int(said["map_type"]), int(said["memlock"]) / 1e6
+        with contextlib.suppress(FileNotFoundError):  # it was closed since
+            said = dict(line.split(":\t") for line in file.read_text().splitlines() if line.count(":\t") == 1)
+            if "map_id" in said:
+                taken[int(said["map_id"])] = int(said["map_type"]), int(said["memlock"]) / 1e6
     by_key = sum(size for kind, size in taken.values() if kind == 1)  # BPF_MAP_TYPE_HASH
     assert 0 < by_key < 37, taken
     own = int(re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) / 1e3

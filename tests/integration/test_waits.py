@@ -232,7 +232,7 @@ def test_pipe_that_nobody_reads(hanging):
     reader, writer = os.pipe()
     other = Process(["sleep", "1000"], os.environ, pass_fds=[writer])
     ioc.put("PIPE.A", [*f">/proc/{os.getpid()}/fd/{writer}".encode(), 0])
-    ioc.put("PIPE.SCAN", "10 second", wait=False)
+    ioc.put("PIPE.SCAN", "1 second", wait=False)
     line = cause(monitor, "waits in write for a pipe that ", f"(pid {os.getpid()}) has to read")
     assert f"(pid {other.pid})" not in line and line.count("(pid") == 1, line
     threading.Thread(target=lambda: [os.read(reader, 65536) for _ in iter(int, 1)], daemon=True).start()
