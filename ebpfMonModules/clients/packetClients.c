@@ -569,8 +569,8 @@ void ebpfMonPacketClientsAddUsers(ebpfMonPacketClients *p, ebpfMonTextReport *re
     for (unsigned i = 0; i < r.gateways; i++) {
         ebpfMonPacketClientsFindBehind(p, r.gateway[i], "", &behind);
         if (behind.unknown)
-            ebpfMonTextReportAdd(report, "gateway %s: %u of its clients may have more PVs: the begin of their connections "
-                                 "was not seen\n", r.gatewayName[i], behind.unknown);
+            ebpfMonTextReportAdd(report, "gateway %s: %u of its clients may have more PVs: the begin of their "
+                                 "connections was not seen\n", r.gatewayName[i], behind.unknown);
     }
     free(r.all.user);
 }

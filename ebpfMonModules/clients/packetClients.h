@@ -68,7 +68,7 @@ typedef struct ebpfMonPacketClient {
 /* Who is behind a gateway: clients that have a channel of this name to it. */
 typedef struct {
     unsigned clients;
-    unsigned unknown;       /* clients of it, the begin of whose connection was not seen: they may have other channels */
+    unsigned unknown;       /* clients of it whose connection was not seen from its begin: they may have others */
     struct ebpfMonPeer peer; /* of the newest one; as the next three */
     struct ebpfMonFirst first;
     char     user[64], host[64];
