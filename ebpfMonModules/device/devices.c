@@ -304,7 +304,8 @@ typedef struct {
     ebpfMonDeviceRows     *rows;
     uint64_t lookedAt; /* time of the last look (monotonic ns) */
     ebpfMonDeviceValues values;
-    ebpfMonDeviceValues shown; /* under the lock of the published values */
+    ebpfMonDeviceValues shown; /* under the lock of the published values, as the next */
+    uint64_t lostBase;         /* lost until the last reset */
 } ebpfMonDevices;
 
 /* NULL without memory. There is one in a process. It is never freed, because a shell command may still use it. "module"
@@ -369,6 +370,9 @@ static int takeWanted(ebpfMonDevices *d)
         return wanted[0] != 0;
     unloadPrograms(d);
     memset(&d->values, 0, sizeof(d->values));
+    ebpfMonModuleLock();
+    d->lostBase = d->shown.lost = 0; /* the programs count anew */
+    ebpfMonModuleUnlock();
     if (wanted[0])
         loadPrograms(d);
     else
@@ -385,7 +389,9 @@ static void countCost(ebpfMonDevices *d)
     double seconds = (double)(now - d->lookedAt) / 1e9;
 
     ebpfMonDeviceProgramsReadCounts(d->programs, &counts);
-    d->values.lost = counts.lost;
+    ebpfMonModuleLock();
+    d->values.lost = counts.lost - d->lostBase;
+    ebpfMonModuleUnlock();
     d->values.cost = chargeIocs(d->iocs, d->costs, seconds);
     d->lookedAt = now;
 }
@@ -434,6 +440,17 @@ static int beginDevices(void *devices, const ebpfMonModuleCore *core)
     snprintf(d->values.state, sizeof(d->values.state), "off: ebpfMonDeviceWatch \"*\" watches the ports of all IOCs");
     return ebpfMonSharedWorkerSet(&d->worker,
                                   ebpfMonWorkerStart("ebpfMonDevice", epicsThreadPriorityLow, runDevices, d));
+}
+
+static void resetLost(void *devices)
+{
+    ebpfMonDevices *d = devices;
+
+    ebpfMonModuleLock();
+    d->lostBase += d->shown.lost;
+    d->shown.lost = 0;
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(d->module);
 }
 
 static int stopDevices(void *devices, double seconds)
@@ -488,7 +505,7 @@ static ebpfMonPv pvs[] = {
 
 static ebpfMonModule module = {
     .name = "device", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = beginDevices,
-    .stop = stopDevices,
+    .stop = stopDevices, .resetLost = resetLost,
 };
 
 static void watchDevices(const iocshArgBuf *args)

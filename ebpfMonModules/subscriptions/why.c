@@ -382,6 +382,21 @@ static const char *describeFiles(const why *w, char *text, size_t size)
     return text;
 }
 
+/* The same of a monitor of pvAccess: a lower bound. A server does not tell how many updates it merged into one, at most
+ * that it did; the one subscription of QSRV 1 may have merged some before this monitor began. */
+static const char *describeMonitor(const ebpfMonFlowMonitor *m, const ebpfMonFlowSubscription *s, char *text,
+                                   size_t size)
+{
+    uint64_t merged = m->overruns + (s->hasQueue && s->isCopied && m->sourceKind == ebpfMonSourceOwn ? s->merged : 0);
+
+    text[0] = 0;
+    if (m->updates && !m->isUnsure)
+        snprintf(text, size, "; at least %llu updates were posted to it: %llu sent, at least %llu merged, %u waiting",
+                 (unsigned long long)(m->updates + merged + s->waiting), (unsigned long long)m->updates,
+                 (unsigned long long)merged, s->waiting);
+    return text;
+}
+
 /* How many updates were posted to the subscription, and the last one that went out. What is in buffers was not seen in
  * packets, and while updates flow the numbers are not of one moment: then it is a lower bound. */
 static const char *describePosted(const why *w, char *text, size_t size)
@@ -394,6 +409,8 @@ static const char *describePosted(const why *w, char *text, size_t size)
     double number;
 
     text[0] = 0;
+    if (w->matching == 1 && w->sub.monitor)
+        return describeMonitor(w->sub.monitor, &w->sub, text, size);
     if (!c || !c->sent.updates || c->subscriptions != 1)
         return text;
     if (w->sub.isCopied)

@@ -270,6 +270,13 @@ void ebpfMonUseNotesAddLost(ebpfMonUseNotes *notes, uint64_t count)
     epicsMutexUnlock(notes->lock);
 }
 
+void ebpfMonUseNotesResetLost(ebpfMonUseNotes *notes)
+{
+    epicsMutexMustLock(notes->lock);
+    notes->lost = 0;
+    epicsMutexUnlock(notes->lock);
+}
+
 uint64_t ebpfMonUseNotesCountLost(ebpfMonUseNotes *notes)
 {
     uint64_t lost;

@@ -68,7 +68,8 @@ void ebpfMonUseNotesAddLost(ebpfMonUseNotes *notes, uint64_t count);
  * is used, also others that are written. "now": s since 1970. */
 void ebpfMonUseNotesForget(ebpfMonUseNotes *notes, int64_t now);
 
-/* How many uses were not noted so far, because there was no room or no memory. */
+/* How many uses were not noted since the last reset, because there was no room or no memory. */
 uint64_t ebpfMonUseNotesCountLost(ebpfMonUseNotes *notes);
+void ebpfMonUseNotesResetLost(ebpfMonUseNotes *notes);
 
 #endif

@@ -248,6 +248,17 @@ static void onLook(void *arg)
     ebpfMonUseSourcesAddLook(u->notes, u->clients->table, u->clients->packetClients);
 }
 
+static void resetLost(void *uses)
+{
+    ebpfMonUses *u = uses;
+
+    ebpfMonUseNotesResetLost(u->notes);
+    ebpfMonModuleLock();
+    u->shown.lost = 0; /* the thread publishes less often than people look */
+    ebpfMonModuleUnlock();
+    ebpfMonModuleShow(u->module);
+}
+
 static void notePut(void *uses, const struct ebpfMonPut *put)
 {
     ebpfMonUses *u = uses;
@@ -360,7 +371,7 @@ static ebpfMonPv pvs[] = {
 
 static ebpfMonModule module = {
     .name = "uses", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = startUses,
-    .stop = stopUses, .finished = notePut,
+    .stop = stopUses, .finished = notePut, .resetLost = resetLost,
 };
 
 static void setUsage(const iocshArgBuf *args)

@@ -448,6 +448,7 @@ typedef enum { ebpfMonWireOff, ebpfMonWireOn, ebpfMonWireTrouble } ebpfMonWireSt
 
 typedef struct {
     ebpfMonWireState state;
+    char     trouble[40]; /* where packets are not read, although they should be; "": nowhere */
     double   rate;       /* packets per second */
     uint64_t lost;       /* packets that the kernel dropped, and gaps */
     char     newest[40]; /* why it has grown in the last EBPFMON_LOSS_SECONDS; empty: it has not */

@@ -120,23 +120,22 @@ int ebpfMonGroupChangesFind(ebpfMonGroupChanges *changes, ebpfMonPublished *publ
 
 void ebpfMonAuditTextPublish(ebpfMonAuditText *text)
 {
+    char line[sizeof(((ebpfMonAuditValues *)0)->text)], when[24];
     ebpfMonPublished *published;
-    char line[256], when[24] = "";
     ebpfMonAuditResults results;
     uint64_t sum = 0;
 
+    ebpfMonTextCopy(line, sizeof(line), "all cross-checks agree");
     ebpfMonAuditsGet(text->audits, &results);
     for (int i = 0; i < ebpfMonAuditKinds; i++)
         sum += results.count[i];
     if (sum) {
         epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &results.time);
-        snprintf(line, sizeof(line), "%llu disagree; last %s %s: %s", (unsigned long long)sum, when, results.last,
-                 ebpfMonAuditName(results.lastKind));
-    } else {
-        snprintf(line, sizeof(line), "all cross-checks agree");
+        snprintf(line, sizeof(line), "%s: %s; %llu disagree, last %s", results.last,
+                 ebpfMonAuditName(results.lastKind), (unsigned long long)sum, when);
     }
     published = ebpfMonPublishedLock();
-    snprintf(published->audit.text, sizeof(published->audit.text), "%s", line);
+    ebpfMonTextCopy(published->audit.text, sizeof(published->audit.text), line);
     published->audit.count = sum;
     ebpfMonPublishedUnlock();
     if (!text->hasFound && sum)
@@ -221,6 +220,7 @@ static void findWarnings(const ebpfMonPublished *p, causes *c)
     addCause(c, p->health.lateNow > 0, "%s", p->health.lateText);
     addCause(c, p->losses.isGrowing, "events are lost: %s", p->losses.newest);
     addCause(c, p->packets.newest[0], "packets are lost: %s", p->packets.newest);
+    addCause(c, p->packets.trouble[0], "%s", p->packets.trouble);
     addCause(c, p->searches.neverRate >= VAIN_SEARCHES, "%.0f searches a second are in vain: %s", p->searches.neverRate,
              p->searches.worst);
     addCause(c, p->log.state == ebpfMonLogTrouble, "%s", p->log.message);

@@ -257,7 +257,8 @@ static const ebpfMonPv table[] = {
     {"SCAN_LATE_MSG", ebpfMonGroupHealth, hostRow, ebpfMonCellText, HOST(health.lateText)},
 
     /* Packets, searches and beacons. */
-    {"PACKET_STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(packets.state)},
+    {"PACKET_STATE", ebpfMonGroupState, hostRow, ebpfMonCellInt, HOST(packets.state),
+     .cause = 1 + HOST(packets.trouble)},
     {"PACKET_RATE", ebpfMonGroupState, hostRow, ebpfMonCellDouble, HOST(packets.rate)},
     {"PACKET_LOST_CNT", ebpfMonGroupState, hostRow, ebpfMonCellCount, HOST(packets.lost),
      .cause = 1 + HOST(packets.newest)},

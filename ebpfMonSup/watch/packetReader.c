@@ -441,5 +441,7 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
         .circuits = w->circuits,
     };
     strcpy(values->newest, reason);
+    if (state.trouble || r->leftOfSystem)
+        snprintf(values->trouble, sizeof(values->trouble), "packets of containers are not read");
     r->passedBefore = state.passed;
 }

@@ -143,6 +143,18 @@ def changed_code(pid):
     return found
 
 
+def restore_code(pid):
+    """Writes the bytes of its files over what differs, as somebody may who does not know of probes."""
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        for file, at, byte, _ in changed_code(pid):
+            for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+                fields = line.split(None, 5)
+                begin, end = (int(x, 16) for x in fields[0].split("-"))
+                if fields[5:] == [file] and "x" in fields[1] and 0 <= at - int(fields[2], 16) < end - begin:
+                    memory.seek(begin + at - int(fields[2], 16))
+                    memory.write(bytes([byte]))
+
+
 LEAK = re.compile(r"\[ *([\d.]+)\] uprobe: .*:(\d+) failed to unregister, leaking uprobe")
 
 

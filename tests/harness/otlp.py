@@ -9,7 +9,8 @@ from . import loopback
 
 
 class Sink:
-    """It accepts requests while "accepts" is true."""
+    """It accepts requests while "accepts" is true; else it answers "refusal"."""
+    refusal = 503
 
     def __init__(self):
         self.accepts = True
@@ -24,7 +25,7 @@ class Sink:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if sink.accepts:
                     bodies.append((time.time_ns(), body))
-                self.send_response(200 if sink.accepts else 503)
+                self.send_response(200 if sink.accepts else sink.refusal)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", "2")
                 self.end_headers()

@@ -8,7 +8,8 @@ import socket
 import time
 
 import pytest
-from tests.harness import ca, db
+from tests.harness import ca, db, kernel, rawca
+from tests.harness.otlp import Sink
 from tests.harness.wait import until
 
 from .test_health import HANG, latency_ioc, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
@@ -234,7 +235,7 @@ def test_files_run_out(new_ioc, monitor):  # noqa: F811
 
 
 def test_cost(new_ioc, new_monitor):
-    """With a limit that a busy IOC exceeds at level chains, and that no IOC does at level puts."""
+    """With a limit that a busy IOC exceeds at level chains, and that no IOC does at level puts; with limits that a monitor exceeds always."""
     ioc = new_ioc(db.READY + "".join(db.counter(f"C{i}", SCAN=".1 second") for i in range(50))).start()
     monitor = new_monitor().start()
     monitor.wait_ioc(ioc)
@@ -244,3 +245,68 @@ def test_cost(new_ioc, new_monitor):
     until(lambda: alarm(monitor, "COST") == ("MINOR", ioc.name), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
     monitor.set_filter(LEVEL="puts")
     until(lambda: alarm(monitor, "COST") == ("NO_ALARM", ""), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
+    usual = {name: monitor.get(f"{name}.HIGH") for name in ("CPU", "MEM")}
+    for limits, wanted in (dict.fromkeys(usual, 1e-3), "MINOR"), (usual, "NO_ALARM"):
+        for name, limit in limits.items():
+            monitor.command(f"dbpf {monitor.prefix}{name}.HIGH {limit}")
+            until(lambda: severity(monitor, name) == wanted, 20, lambda: f"{name} {wanted}: {severity(monitor, name)}")
+
+
+def test_queues_of_logs(new_ioc, new_monitor, tmp_path):
+    """The limits are so low that one put exceeds them. What a collector refuses is lost, until LOST_RESET."""
+    sink, ioc = Sink(), new_ioc(db.READY + db.record("ao", "AO")).start()
+    try:
+        monitor = new_monitor(before=[f'ebpfMonJsonLog "{tmp_path}/puts.json" 100', f'ebpfMonOtlp "{sink.url}" logs']).start()
+        monitor.wait_ioc(ioc)
+        for name in "LOG_QUEUE_LOAD", "OTLP_QUEUE_LOAD":
+            monitor.command(f"dbpf {monitor.prefix}{name}.HYST 0")
+            monitor.command(f"dbpf {monitor.prefix}{name}.HIGH 1e-6")
+            assert severity(monitor, name) == "NO_ALARM"
+            until(lambda: ioc.put("AO", time.monotonic()) or severity(monitor, name) == "MINOR", 20, lambda: f"{name}: {monitor.get(name)}")
+            until(lambda: severity(monitor, name) == "NO_ALARM", 20, lambda: f"{name}: {monitor.get(name)}")
+        assert alarm(monitor, "OTLP_LOST_CNT")[0] == "NO_ALARM"
+        sink.accepts, sink.refusal = False, 400
+        ioc.put("AO", 1)
+        until(lambda: severity(monitor, "OTLP_LOST_CNT") == "MINOR", 20, lambda: monitor.text("OTLP_MSG"))
+        monitor.put("LOST_RESET", 1)
+        until(lambda: severity(monitor, "OTLP_LOST_CNT") == "NO_ALARM", 10, lambda: monitor.get("OTLP_LOST_CNT"))
+    finally:
+        sink.discard()
+
+
+def test_searches_in_vain(new_ioc, monitor):  # noqa: F811
+    """80 a second for a name that nobody has."""
+    ioc = new_ioc(db.READY).start()
+    monitor.wait_ioc(ioc)
+    assert alarm(monitor, "UNFOUND_RATE") == ("NO_ALARM", "")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.connect(("127.0.0.1", ioc.port))
+
+        def search():
+            for _ in range(40):
+                time.sleep(0.012)  # more than 10 ms, else they are copies of one search
+                s.send(rawca.search("NOT:THERE"))
+            return alarm(monitor, "UNFOUND_RATE")
+
+        until(lambda: (a := search())[0] == "MINOR" and a[1].startswith("NOT:THERE by "), 20, lambda: alarm(monitor, "UNFOUND_RATE"))
+        until(lambda: search() and "searches a second are in vain: NOT:THERE by 127.0.0.1:" in monitor.text("HOST_STATUS_MSG"), 10,
+              lambda: monitor.text("HOST_STATUS_MSG"))
+    until(lambda: alarm(monitor, "UNFOUND_RATE") == alarm(monitor, "HOST_STATUS") == ("NO_ALARM", ""), 20, lambda: alarm(monitor, "UNFOUND_RATE"))
+
+
+def test_a_put_that_no_probe_saw(new_ioc, monitor):  # noqa: F811
+    """Somebody, as a debugger may, has written the code of the IOC back, so that the probes see nothing; packets show the put."""
+    ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
+    monitor.wait_ioc(ioc)
+    client = rawca.RawCa(ioc.port)
+    client.put(f"{ioc.prefix}AO", rawca.DOUBLE, [1], notify=True)
+    monitor.wait("PUT_CNT", lambda n: n == 1)
+    assert alarm(monitor, "AUDIT_CNT")[0] == "NO_ALARM"
+    kernel.restore_code(ioc.pid)
+    client.put(f"{ioc.prefix}AO", rawca.DOUBLE, [2], notify=True)
+    cause = f"{ioc.prefix}AO: the IOC answered a put that was not seen in it"
+    until(lambda: (a := alarm(monitor, "AUDIT_CNT"))[0] == "MINOR" and is_cut(a[1], cause), 20,
+          lambda: f"{alarm(monitor, 'AUDIT_CNT')} {monitor.text('AUDIT')}")
+    monitor.put("LOST_RESET", 1)
+    until(lambda: alarm(monitor, "AUDIT_CNT")[0] == "NO_ALARM", 10, lambda: monitor.text("AUDIT"))
+    client.close()

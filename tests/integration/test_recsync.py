@@ -241,7 +241,12 @@ def test_silent_server_harms_nobody(new_ioc, announce, receiver):
     ioc.put("SWITCH", 1)
     monitor.wait_text("PUT_LAST", lambda t: "SWITCH" in t)
     monitor.wait_text("RECSYNC_MSG", lambda t: "the server does not answer" in t, 30)
-    assert monitor.get("RECSYNC_STATE", as_string=True) == "Trouble"
+    assert monitor.get("RECSYNC_STATE", as_string=True) == "Trouble" and monitor.get("RECSYNC_STATE.SEVR") == 1
+    assert monitor.get("RECSYNC_STATE.AMSG").startswith("the server does not answer"[:20]), monitor.get("RECSYNC_STATE.AMSG")
+    server.close()
+    other = receiver()
+    until(lambda: ioc.name in other.open(), 40, "the IOC at the next server")
+    until(lambda: (monitor.get("RECSYNC_STATE.SEVR"), monitor.get("RECSYNC_STATE.AMSG")) == (0, ""), 10, lambda: monitor.text("RECSYNC_MSG"))
     assert monitor.get("STATE", as_string=True) == "Running"
 
 

@@ -160,6 +160,9 @@ def test_uses(new_monitor, new_ioc, start, tmp_path):
     own.sid(ioc.prefix + "AO")
     until(lambda: kept("uses") > 0 and kept("watched") > 0, 60, lambda: monitor.text("USAGE_MSG"))
     assert monitor.get("USAGE_STATE") == 1, monitor.text("USAGE_MSG")
+    until(lambda: monitor.get("USAGE_LOST_CNT") > 0 and monitor.get("USAGE_LOST_CNT.SEVR") == 1, 20, lambda: monitor.get("USAGE_LOST_CNT"))
+    monitor.put("LOST_RESET", 1)
+    until(lambda: monitor.get("USAGE_LOST_CNT") == monitor.get("USAGE_LOST_CNT.SEVR") == 0, 10, lambda: monitor.get("USAGE_LOST_CNT"))
     raw.close()
     own.close()
 

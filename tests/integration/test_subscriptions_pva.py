@@ -75,6 +75,13 @@ def both(monitor, client, number):
     return of(monitor, client)
 
 
+def posted(monitor, client, pv):
+    """What was posted to its monitor: at least in all, sent, at least merged, waiting; None while it is not known."""
+    found = re.search(r"; at least (\d+) updates were posted to it: (\d+) sent, at least (\d+) merged, (\d+) waiting",
+                      why(monitor, pv, str(client.pid))[1]["post"][1])
+    return found and tuple(map(int, found.groups()))
+
+
 def test_two_clients(ioc, monitor):
     """QSRV 1 has one subscription for both clients, QSRV 2 one for each; their counters are those of dbel. All updates are counted."""
     tick, a = ioc.prefix + "TICK", ioc.prefix + "A"
@@ -90,6 +97,14 @@ def test_two_clients(ioc, monitor):
     ioc.put("A", 301)
     until(lambda: clients[0].got()[-1] and any("301" in line for line in clients[0].got()), 30, lambda: clients[0].output())
     until(lambda: of(monitor, clients[0])[tick]["RATES"] > 5, 30, lambda: str(rows(monitor)))
+    least, sent, merged, waiting = posted(monitor, clients[1], a)
+    assert len(clients[1].got()) <= sent <= least == sent + merged + waiting <= 302, (least, sent, merged, waiting)  # all posts, with the first
+    last = Client(ioc, ["M0"])
+    for value in range(1, 11):
+        ioc.put("M0", value)
+        until(lambda: len(last.got()) == value + 1, 30, lambda: last.output())
+    until(lambda: posted(monitor, last, ioc.prefix + "M0") == (11, 11, 0, 0), 10, lambda: str(posted(monitor, last, ioc.prefix + "M0")))
+    last.kill()
     _, steps = why(monitor, a, str(clients[1].pid))
     assert steps["post"][1].startswith("1 subscription of root@") and "QSRV has" in steps["post"][1]
     if ioc.kind == "softIocPVA":

@@ -269,9 +269,11 @@ def test_a_file_that_another_program_holds(new_monitor, ioc, tmp_path):
         until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 2, 60,
               lambda: f"{monitor.get('USAGE_STATE')} {monitor.text('USAGE_MSG')}")
         assert "locked" in monitor.text("USAGE_MSG"), monitor.text("USAGE_MSG")
+        assert monitor.get("USAGE_STATE.SEVR") == 1 and monitor.text("USAGE_MSG").startswith(monitor.get("USAGE_STATE.AMSG")[:34] or "?")
         other.execute("ROLLBACK")
     until(lambda: monitor.command("ebpfMonUnused 1 none") and monitor.get("USAGE_STATE") == 1 and ("A6", WRITE) in uses(file, ioc), 90,
           lambda: f"{monitor.text('USAGE_MSG')} {uses(file, ioc)}")
+    assert (monitor.get("USAGE_STATE.SEVR"), monitor.get("USAGE_STATE.AMSG")) == (0, "")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")

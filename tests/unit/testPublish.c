@@ -217,7 +217,7 @@ static void testAudit(void)
     ebpfMonAuditsAdd(audits, ebpfMonAuditPutNotInside, 1, "VAC:SET");
     ebpfMonAuditsAdd(audits, ebpfMonAuditPutNumber, 2, "vac1");
     ebpfMonAuditTextPublish(&text);
-    testOk1(isAudit(3, "3 disagree; last ", " vac1: a put of this IOC was not seen"));
+    testOk1(isAudit(3, "vac1: a put of this IOC was not seen; 3 disagree, last ", ""));
     ebpfMonAuditTextPublish(&text);
     errlogFlush();
     testOk(auditMessages == 1, "one message, and not one per second");
