@@ -78,6 +78,7 @@ static ebpfMonPv pvs[] = {
     {"SUBSCRIPTION_WAITING_CNTS", 0, getRow, ebpfMonCellUnsigned, ROW(waiting)},
     {"SUBSCRIPTION_UNSENTS", 0, getRow, ebpfMonCellCount, ROW(unsent)},
     {"SUBSCRIPTION_IOCS", 0, getRow, ebpfMonCellText, ROW(ioc)},
+    {"SUBSCRIPTION_TIMES", 0, getRow, ebpfMonCellText, ROW(last)},
     {"WHY_STEPS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, step)},
     {"WHY_VERDICTS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, verdict)},
     {"WHY_REASONS", 0, getWhy, ebpfMonCellText, offsetof(ebpfMonWhyRow, reason)},

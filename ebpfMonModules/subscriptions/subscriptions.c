@@ -502,6 +502,11 @@ static void fillClient(const ebpfMonSubscriptions *d, const ebpfMonFlowClient *c
     row->unsent = c->inBuffer + (c->hasTcp ? c->tcp.notSent : 0);
 }
 
+static void fillLast(epicsTimeStamp at, ebpfMonSubscriptionRow *row)
+{
+    epicsTimeToStrftime(row->last, sizeof(row->last), "%H:%M:%S", &at);
+}
+
 /* What was merged is known of what the queue of the IOC merges and counts, and of updates which say so: at least. */
 static void fillMonitor(const ebpfMonSubscriptions *d, const ebpfMonFlowMonitor *m, ebpfMonSubscriptionRow *row)
 {
@@ -515,6 +520,8 @@ static void fillMonitor(const ebpfMonSubscriptions *d, const ebpfMonFlowMonitor 
     ebpfMonFlowMonitorText(&d->pva, m, ebpfMonClockMonotonic(), row->state, sizeof(row->state));
     row->rate = m->rate;
     row->merged = m->overruns ? (double)m->overruns : NAN;
+    if (m->updates)
+        fillLast(ebpfMonClockWallTime(m->updatedAt), row);
     if (ebpfMonFlowMonitorGetQueue(m, &sub, &rate))
         return;
     row->waiting = sub.waiting;
@@ -568,6 +575,8 @@ static void fillRow(const ebpfMonSubscriptions *d, const rowPlace *place, ebpfMo
     row->rate = channel->rate;
     row->merged = s->isCopied ? (double)s->merged : NAN;
     row->waiting = s->waiting;
+    if (channel->sent.updates)
+        fillLast(ebpfMonClockStamp(channel->sent.lastAt), row);
 }
 
 static void describeState(ebpfMonSubscriptions *d)

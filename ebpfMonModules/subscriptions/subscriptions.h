@@ -41,6 +41,7 @@ typedef struct {
     char     client[128];
     char     process[80];
     char     state[64];
+    char     last[16];      /* when the last update was sent; "": not known */
     double   rate, merged;  /* NaN: not known */
     unsigned waiting;
     uint64_t unsent;        /* bytes that the server could not send yet */

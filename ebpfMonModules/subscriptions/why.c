@@ -382,48 +382,32 @@ static const char *describeFiles(const why *w, char *text, size_t size)
     return text;
 }
 
-/* The same of a monitor of pvAccess: a lower bound. A server does not tell how many updates it merged into one, at most
- * that it did; the one subscription of QSRV 1 may have merged some before this monitor began. */
-static const char *describeMonitor(const ebpfMonFlowMonitor *m, const ebpfMonFlowSubscription *s, char *text,
-                                   size_t size)
-{
-    uint64_t merged = m->overruns + (s->hasQueue && s->isCopied && m->sourceKind == ebpfMonSourceOwn ? s->merged : 0);
-
-    text[0] = 0;
-    if (m->updates && !m->isUnsure)
-        snprintf(text, size, "; at least %llu updates were posted to it: %llu sent, at least %llu merged, %u waiting",
-                 (unsigned long long)(m->updates + merged + s->waiting), (unsigned long long)m->updates,
-                 (unsigned long long)merged, s->waiting);
-    return text;
-}
-
-/* How many updates were posted to the subscription, and the last one that went out. What is in buffers was not seen in
- * packets, and while updates flow the numbers are not of one moment: then it is a lower bound. */
+/* How many updates were posted to the subscription, and the last one of CA that went out: a lower bound. Packets are
+ * read a second or more after they were sent. A server of pvAccess does not tell how many updates it merged into one, at
+ * most that it did; and the one subscription of QSRV 1 may have merged some before this monitor began. */
 static const char *describePosted(const why *w, char *text, size_t size)
 {
     const ebpfMonFlowChannel *c = w->matching == 1 ? w->sub.channel : NULL;
-    unsigned long unsent = w->worst.inBuffer + (w->worst.hasTcp ? w->worst.tcp.notSent : 0ul);
-    int isExact = c && !c->sent.isAtLeast && !unsent && w->sub.isCopied && (w->isStill || w->sub.waiting);
-    char last[60], merged[40] = "not known how many";
+    const ebpfMonFlowMonitor *m = w->matching == 1 ? w->sub.monitor : NULL;
+    uint64_t sent = m && !m->isUnsure ? m->updates : c && c->subscriptions == 1 ? c->sent.updates : 0;
+    int isCounted = w->sub.isCopied && (!m || m->sourceKind == ebpfMonSourceOwn);
+    uint64_t merged = (m ? m->overruns : 0) + (isCounted ? w->sub.merged : 0);
+    char last[60], times[40] = "not known how many";
     int isNumber;
     double number;
 
     text[0] = 0;
-    if (w->matching == 1 && w->sub.monitor)
-        return describeMonitor(w->sub.monitor, &w->sub, text, size);
-    if (!c || !c->sent.updates || c->subscriptions != 1)
+    if (!sent)
         return text;
-    if (w->sub.isCopied)
-        snprintf(merged, sizeof(merged), "%llu", (unsigned long long)w->sub.merged);
-    snprintf(text, size, "; %s%llu updates were posted to it: %llu sent, %s merged, %u waiting",
-             isExact ? "" : "at least ",
-             (unsigned long long)(c->sent.updates + w->sub.waiting + (w->sub.isCopied ? w->sub.merged : 0)),
-             (unsigned long long)c->sent.updates, merged, w->sub.waiting);
-    if (c->sent.baseType <= 0)
+    if (m || isCounted)
+        snprintf(times, sizeof(times), "%s%llu", m ? "at least " : "", (unsigned long long)merged);
+    snprintf(text, size, "; at least %llu updates were posted to it: %llu sent, %s merged, %u waiting",
+             (unsigned long long)(sent + merged + w->sub.waiting), (unsigned long long)sent, times, w->sub.waiting);
+    if (m || c->sent.baseType <= 0)
         return text;
     ebpfMonPacketTextFormatCa(c->sent.last, sizeof(c->sent.last), c->sent.baseType, 1, last, sizeof(last), &isNumber,
                               &number);
-    ebpfMonTextAdd(text, size, "; the last one sent %s %s, %.0f s ago", w->sub.isCopied ? "is" : "begins with", last,
+    ebpfMonTextAdd(text, size, "; the last one seen %s %s, %.0f s ago", w->sub.isCopied ? "is" : "begins with", last,
                    (double)(ebpfMonClockReal() - c->sent.lastAt) / 1e9);
     return text;
 }

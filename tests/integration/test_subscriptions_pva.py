@@ -3,6 +3,7 @@
 processes that the test stops. QSRV 1 and 2; a server that is no IOC. Each fault has a neighbour that is not ill."""
 import re
 import sys
+import time
 
 import pytest
 from tests.harness import db, loopback
@@ -14,7 +15,7 @@ DB = (db.READY + db.counter("TICK", SCAN=".1 second") + db.record("ao", "A", PIN
       db.record("waveform", "WAVE", NELM=100000, FTVL="DOUBLE", SCAN=".1 second") + "".join(db.record("ao", f"M{i}", PINI="YES") for i in range(50)))
 
 
-COLUMNS = "STATES RATES MERGED_CNTS WAITING_CNTS UNSENTS IOCS".split()
+COLUMNS = "STATES RATES MERGED_CNTS WAITING_CNTS UNSENTS IOCS TIMES".split()
 
 
 @pytest.fixture(scope="module", params=["softIocPVA", "pvxs"])
@@ -103,6 +104,9 @@ def test_two_clients(ioc, monitor):
     for value in range(1, 11):
         ioc.put("M0", value)
         until(lambda: len(last.got()) == value + 1, 30, lambda: last.output())
+    at = time.time()
+    until(lambda: any(of(monitor, last).get(ioc.prefix + "M0", {}).get("TIMES") == time.strftime("%H:%M:%S", time.localtime(at - s)) for s in (0, 1, 2)),
+          30, lambda: str(of(monitor, last)))
     until(lambda: posted(monitor, last, ioc.prefix + "M0") == (11, 11, 0, 0), 10, lambda: str(posted(monitor, last, ioc.prefix + "M0")))
     last.kill()
     _, steps = why(monitor, a, str(clients[1].pid))
