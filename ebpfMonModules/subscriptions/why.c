@@ -383,8 +383,8 @@ static const char *describeFiles(const why *w, char *text, size_t size)
 }
 
 /* How many updates were posted to the subscription, and the last one of CA that went out: a lower bound. Packets are
- * read a second or more after they were sent. A server of pvAccess does not tell how many updates it merged into one, at
- * most that it did; and the one subscription of QSRV 1 may have merged some before this monitor began. */
+ * read a second or more after they were sent. A server of pvAccess tells at most that it merged updates into one, not
+ * how many; and the one subscription of QSRV 1 may have merged some before this monitor began. */
 static const char *describePosted(const why *w, char *text, size_t size)
 {
     const ebpfMonFlowChannel *c = w->matching == 1 ? w->sub.channel : NULL;
