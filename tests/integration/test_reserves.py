@@ -247,7 +247,7 @@ def test_many_network_namespaces(new_ioc, new_monitor):
     monitor.wait("PACKET_STATE", lambda state: state == 2, 30)
     cause = "packets of containers are not read"
     assert (monitor.get("PACKET_STATE.SEVR"), monitor.get("PACKET_STATE.AMSG")) == (1, cause)
-    until(lambda: monitor.get("HOST_STATUS") == 1 and monitor.text("HOST_STATUS_MSG") == cause, 10, lambda: monitor.text("HOST_STATUS_MSG"))
+    until(lambda: cause in monitor.text("HOST_STATUS_MSG"), 10, lambda: monitor.text("HOST_STATUS_MSG"))
     until(lambda: "In 1 of them no packets are read" in monitor.process.output(200), 10, lambda: monitor.process.output(200))
     iocs[0].kill()
     monitor.wait("PACKET_STATE", lambda state: state == 1, 30)

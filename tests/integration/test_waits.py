@@ -54,7 +54,7 @@ def text(monitor, line):
 
 def test_put_that_waits(new_ioc, new_monitor, tmp_path):
     """It is shown with its client, since when, and the record at its end, also if that processes for the first time; in the log once
-    more. A put that completes is not. When its client is gone, the put is gone; the record stays."""
+    more. A put that completes is not. When it is cancelled, it is gone; the record stays."""
     log = tmp_path / "puts.json"
     ioc, monitor = new_ioc(DB).start(), new_monitor(before=[f'ebpfMonJsonLog "{log}" 0 0 0 changes']).start()
     monitor.wait_ioc(ioc)
@@ -88,11 +88,12 @@ def test_put_that_waits(new_ioc, new_monitor, tmp_path):
     for _ in range(3):
         ioc.put("ASK.PROC", 1)
     until(lambda: "asked 3x to process meanwhile" in str(text(monitor, pv)), 30, lambda: monitor.lines("WAITS_TEXT"))
-    client.close()
+    client.send(rawca.message(12, cid=client.sid(pv), extra=1))  # CLEAR_CHANNEL, which cancels it; the client stays connected
     until(lambda: not row(monitor, pv) and monitor.get("PUT_WAIT_CNT") == 0 and monitor.get("PUT_WAIT_CNT.SEVR") == 0, 30,
           lambda: str(rows(monitor)))
     until(lambda: monitor.get("HOST_STATUS") == 0, 10, lambda: monitor.text("HOST_STATUS_MSG"))
     assert row(monitor, drive)["KINDS"] == "active" and monitor.get("ACTIVE_CNT") == 1
+    client.close()
     other.close()
 
 
