@@ -90,7 +90,7 @@ static int copyAll(copies *to, const ebpfMonPacketClients *from)
             ebpfMonFlowMonitor *into = &to->monitor[to->monitors++];
 
             *into = (ebpfMonFlowMonitor){ .serial = m->serial, .client = (uint32_t)to->clients - 1,
-                                          .queueSize = m->queueSize, .rate = NAN, .overrunRate = 0 };
+                                          .queueSize = m->queueSize, .rate = NAN, .mergedBefore = UINT64_MAX };
             memcpy(into->name, m->name, sizeof(into->name));
             copyMonitor(into, m);
         }
@@ -181,6 +181,7 @@ static void carryMonitors(const ebpfMonFlowPva *pva, copies *to, uint64_t now)
         to->monitor[i].rate = (*at)->rate;
         to->monitor[i].overrunRate = (*at)->overrunRate;
         to->monitor[i].before = (*at)->before;
+        to->monitor[i].mergedBefore = (*at)->mergedBefore;
         setMonitorRates(&to->monitor[i], now);
     }
     free(old);
@@ -333,6 +334,8 @@ static void linkPv(ebpfMonEventLists *lists, ebpfMonFlowMonitor **monitor, size_
         m->sharers = (unsigned)(key->isShared ? monitors : keys);
         m->sourceKind = key->isShared ? ebpfMonSourceShared :
                         keys == 1 && monitors == 1 ? ebpfMonSourceOwn : ebpfMonSourceOneOf;
+        if (m->mergedBefore == UINT64_MAX)
+            m->mergedBefore = key->isShared ? lists->sub[key->sub].merged : 0;
     }
 }
 
@@ -421,6 +424,7 @@ int ebpfMonFlowMonitorGetQueue(const ebpfMonFlowMonitor *m, ebpfMonEventSubscrip
         others->lists->sub[m->source].isGone)
         return -1;
     *sub = others->lists->sub[m->source];
+    sub->merged -= sub->merged < m->mergedBefore ? sub->merged : m->mergedBefore;
     *rate = others->mergedRate[m->source];
     return 0;
 }

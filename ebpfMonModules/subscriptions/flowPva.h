@@ -30,6 +30,7 @@ typedef struct {
     ebpfMonFlowIoc *ioc;    /* of its server; NULL: none that is watched */
     ebpfMonSourceKind sourceKind;
     size_t   source;        /* index in ioc->others.lists->sub */
+    uint64_t mergedBefore;  /* in a shared one, before it was found; UINT64_MAX: it was not */
     unsigned sharers;       /* monitors of this PV that are known, or subscriptions of QSRV 2 */
 } ebpfMonFlowMonitor;
 

@@ -384,14 +384,13 @@ static const char *describeFiles(const why *w, char *text, size_t size)
 
 /* How many updates were posted to the subscription, and the last one of CA that went out: a lower bound. Packets are
  * read a second or more after they were sent. A server of pvAccess tells at most that it merged updates into one, not
- * how many; and the one subscription of QSRV 1 may have merged some before this monitor began. */
+ * how many. */
 static const char *describePosted(const why *w, char *text, size_t size)
 {
     const ebpfMonFlowChannel *c = w->matching == 1 ? w->sub.channel : NULL;
     const ebpfMonFlowMonitor *m = w->matching == 1 ? w->sub.monitor : NULL;
     uint64_t sent = m && !m->isUnsure ? m->updates : c && c->subscriptions == 1 ? c->sent.updates : 0;
-    int isCounted = w->sub.isCopied && (!m || m->sourceKind == ebpfMonSourceOwn);
-    uint64_t merged = (m ? m->overruns : 0) + (isCounted ? w->sub.merged : 0);
+    uint64_t merged = (m ? m->overruns : 0) + (w->sub.isCopied ? w->sub.merged : 0);
     char last[60], times[40] = "not known how many";
     int isNumber;
     double number;
@@ -399,7 +398,7 @@ static const char *describePosted(const why *w, char *text, size_t size)
     text[0] = 0;
     if (!sent)
         return text;
-    if (m || isCounted)
+    if (m || w->sub.isCopied)
         snprintf(times, sizeof(times), "%s%llu", m ? "at least " : "", (unsigned long long)merged);
     snprintf(text, size, "; at least %llu updates were posted to it: %llu sent, %s merged, %u waiting",
              (unsigned long long)(sent + merged + w->sub.waiting), (unsigned long long)sent, times, w->sub.waiting);

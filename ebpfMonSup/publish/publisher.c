@@ -152,12 +152,10 @@ ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t
         epicsSnprintf(text, size, "%s", input->trouble);
         return ebpfMonDegraded;
     }
-    if (input->troubledIocs > 1) {
-        epicsSnprintf(text, size, "%s (and %u more: ebpfMonIocs)", input->firstTrouble, input->troubledIocs - 1);
-        return ebpfMonDegraded;
-    }
     if (input->troubledIocs) {
-        epicsSnprintf(text, size, "%s", input->firstTrouble);
+        ebpfMonTextCopy(text, size, input->firstTrouble);
+        if (input->troubledIocs > 1)
+            ebpfMonTextAdd(text, size, " (and %u more: ebpfMonIocs)", input->troubledIocs - 1);
         return ebpfMonDegraded;
     }
     epicsSnprintf(text, size, "watching %u of %u IOC%s", input->watched, input->iocs, input->iocs == 1 ? "" : "s");
@@ -219,8 +217,8 @@ static void findWarnings(const ebpfMonPublished *p, causes *c)
     addCause(c, p->state == ebpfMonDegraded, "%s", p->stateMessage);
     addCause(c, p->health.lateNow > 0, "%s", p->health.lateText);
     addCause(c, p->losses.isGrowing, "events are lost: %s", p->losses.newest);
-    addCause(c, p->packets.newest[0], "packets are lost: %s", p->packets.newest);
-    addCause(c, p->packets.trouble[0], "%s", p->packets.trouble);
+    addCause(c, p->packets.newest[0] != 0, "packets are lost: %s", p->packets.newest);
+    addCause(c, p->packets.trouble[0] != 0, "%s", p->packets.trouble);
     addCause(c, p->searches.neverRate >= VAIN_SEARCHES, "%.0f searches a second are in vain: %s", p->searches.neverRate,
              p->searches.worst);
     addCause(c, p->log.state == ebpfMonLogTrouble, "%s", p->log.message);

@@ -437,11 +437,9 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
         /* fewer than before: a source was closed */
         .rate = state.passed >= r->passedBefore ? (double)(state.passed - r->passedBefore) / seconds : 0,
         .lost = state.dropped + w->gaps + w->noMemory + w->crowded,
-        .gaps = w->gaps,
-        .circuits = w->circuits,
+        .gaps = w->gaps, .circuits = w->circuits,
     };
     strcpy(values->newest, reason);
-    if (state.trouble || r->leftOfSystem)
-        snprintf(values->trouble, sizeof(values->trouble), "packets of containers are not read");
+    strcpy(values->trouble, state.trouble || r->leftOfSystem ? "packets of a namespace are not read" : "");
     r->passedBefore = state.passed;
 }

@@ -245,9 +245,10 @@ def test_many_network_namespaces(new_ioc, new_monitor):
     monitor.wait("PACKET_STATE", lambda state: state == 1)
     iocs = [new_ioc(DB, wrap=["unshare", "--net"]).start(wait=False) for _ in range(32)]
     monitor.wait("PACKET_STATE", lambda state: state == 2, 30)
-    cause = "packets of containers are not read"
+    cause = "packets of a namespace are not read"
     assert (monitor.get("PACKET_STATE.SEVR"), monitor.get("PACKET_STATE.AMSG")) == (1, cause)
     until(lambda: cause in monitor.text("HOST_STATUS_MSG"), 10, lambda: monitor.text("HOST_STATUS_MSG"))
+    assert "more)" not in monitor.text("HOST_STATUS_MSG")
     until(lambda: "In 1 of them no packets are read" in monitor.process.output(200), 10, lambda: monitor.process.output(200))
     iocs[0].kill()
     monitor.wait("PACKET_STATE", lambda state: state == 1, 30)

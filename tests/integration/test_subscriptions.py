@@ -389,7 +389,7 @@ def test_alarms_only(ioc, monitor):
 
 
 def test_filter(ioc, monitor):
-    """What "dbnd" and "dec" leave out is read, "ts" leaves out nothing; what another filter does is not guessed."""
+    """What "dbnd" and "dec" leave out is read, "ts" and "arr" leave out nothing; what another filter does is not guessed."""
     name = ioc.prefix + "A"
     ioc.put("A", 0)
     utag = '{"utag":{"M":1,"V":0}}'
@@ -404,12 +404,16 @@ def test_filter(ioc, monitor):
     _, steps = answers(monitor, "nothing stops", name, "other@")
     assert steps["post"] == ("not known", f"what the filter of the channel leaves out: {utag}")
     assert answers(monitor, "nothing stops", name, "stamped@")[1]["post"] == ("fine", 'the filter of the channel, {"ts":{}}, leaves no update out')
+    wave, part = ioc.prefix + "WAVE", '{"arr":{"s":0,"e":1}}'
+    ioc.put("WAVE", [1.0] * 100)
+    first = Subscriber(ioc, f"{wave}.{part}", "first")
+    assert answers(monitor, "nothing stops", wave, "first@")[1]["post"] == ("fine", f"the filter of the channel, {part}, leaves no update out")
     line, _ = answers(monitor, "post: the filter", name, "few@")
     assert line == 'post: the filter of the channel, {"dec":{"n":3}}, lets one of 3 updates through; it has left out 2 since the last one'
     ioc.put("A", 13)
     assert few.take(2)[-1] == 13
     assert "it has left out 0" in answers(monitor, "nothing stops", name, "few@")[1]["post"][1]
-    for client in (band, few, stamped, other):
+    for client in (band, few, stamped, other, first):
         client.close()
 
 
