@@ -79,7 +79,7 @@ static __always_inline struct ebpfMonOwned *findEarlier(const struct ebpfMonPeer
 /* Whether this is the connection with these numbers, as far as both are known. */
 static __always_inline int mayBeSame(const struct ebpfMonOwned *own, const struct ebpfMonFirst *first)
 {
-    return own->isChosen || !isFirstKnown(&own->first) || ebpfMonFirstIsSame(&own->first, first);
+    return !isFirstKnown(&own->first) || ebpfMonFirstIsSame(&own->first, first);
 }
 
 /*

@@ -47,8 +47,7 @@ uint32_t ebpfMonKernelGetOwned(const struct ebpfMonPeer *peer, const struct ebpf
     uint32_t netns = peer->netns;
 
     if (findOwned(peer, own)) {
-        if (!first || !isKnown(first) || own->isChosen || !isKnown(&own->first) ||
-            ebpfMonFirstIsSame(&own->first, first))
+        if (!first || !isKnown(first) || !isKnown(&own->first) || ebpfMonFirstIsSame(&own->first, first))
             return netns;
         return findEarlier(peer, first, own) ? netns : 0;
     }

@@ -3,7 +3,6 @@
 is shown, by its own client. A connection belongs to who opened it, whoever puts through it."""
 import os
 import pwd
-import signal
 import socket
 import struct
 import sys
@@ -20,14 +19,19 @@ CONNECTIONS = 20
 FAST_OPEN = "/proc/sys/net/ipv4/tcp_fastopen"  # here for IPv6, too (ip-sysctl.rst)
 WITHOUT_COOKIES = 0x207
 
-# Comes from a port, says "connected", puts each line of its stdin without waiting for an answer, and ends with a RST.
+# Comes from a port, says "connected", puts each line of its stdin without waiting for an answer, and ends with a RST. "again": its
+# socket had another connection before (AF_UNSPEC in connect(2)), so its sequence numbers are no new ones of the kernel.
 CLIENT = """
-import socket, struct, sys
+import ctypes, socket, struct, sys
 from tests.harness import rawca
 s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 s.bind(("127.0.0.1", int(sys.argv[2])))
+if sys.argv[4] == "again":
+    before = socket.create_server(("127.0.0.1", 0))
+    s.connect(before.getsockname())
+    assert ctypes.CDLL(None).connect(s.fileno(), struct.pack("=H14x", 0), 16) == 0
 s.connect(("127.0.0.1", int(sys.argv[1])))
 print("connected", flush=True)
 client = rawca.RawCa(connection=s)
@@ -120,28 +124,28 @@ def test_one_port_again_and_again(log, monitor, server):
     loopback.give_port(own)
 
 
-@pytest.mark.parametrize("kind", ["other", "ioc"])
-def test_two_users_of_one_port(server_of, log, monitor, kind):
+@pytest.mark.parametrize("kind, how", [("other", "new"), ("ioc", "new"), ("other", "again"), ("ioc", "again")])
+def test_two_users_of_one_port(server_of, log, monitor, kind, how):
     """The server stands still, and reads the put of the first one when the second one has its port."""
     port, pv, process = server_of(kind)
     own = loopback.take_port()
 
-    def start(user):
+    def start(user, how="new"):
         return Process(["setpriv", "--reuid", str(user.pw_uid), "--regid", str(user.pw_gid), "--clear-groups", sys.executable, "-u", "-c",
-                        CLIENT, str(port), str(own), pv], {**os.environ, "PYTHONPATH": str(paths.TOP)})
+                        CLIENT, str(port), str(own), pv, how], {**os.environ, "PYTHONPATH": str(paths.TOP)})
 
     clients = [start(USERS[0])]
     clients[0].wait_line("ready")
-    process.signal(signal.SIGSTOP)
+    process.halt()
     try:
         clients[0].send("1")
         clients[0].wait_line("sent")
         clients[0].end_input()
         clients[0].wait(20)
-        clients.append(start(USERS[1]))
+        clients.append(start(USERS[1], how))
         clients[1].wait_line("connected")
     finally:
-        process.signal(signal.SIGCONT)
+        process.go_on()
     clients[1].wait_line("ready")
     clients[1].send("2")
     until(lambda: len(log.of(pv)) == 2, 20, lambda: f"{log.of(pv)}, {monitor.losses()}")
