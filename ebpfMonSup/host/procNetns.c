@@ -38,13 +38,14 @@ static ino_t findOwner(const char *path)
     return st.st_ino;
 }
 
-int ebpfMonProcNetnsIsOurs(pid_t pid)
+int ebpfMonProcIsOurNetns(pid_t pid, uint32_t netns)
 {
     char path[48];
     struct stat own;
 
     snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
-    return stat("/proc/self/ns/user", &own) == 0 && findOwner(path) == own.st_ino;
+    return netns == ebpfMonProcNetns(getpid()) ||
+           (netns == ebpfMonProcNetns(pid) && stat("/proc/self/ns/user", &own) == 0 && findOwner(path) == own.st_ino);
 }
 
 int ebpfMonProcNetnsList(const pid_t *pids, size_t count, ebpfMonNetns **list)

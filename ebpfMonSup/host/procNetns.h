@@ -18,9 +18,9 @@ typedef struct {
     pid_t    pid;     /* the first process of the given list that lives in it */
 } ebpfMonNetns;
 
-/* Nonzero: the network namespace of this process belongs to our own user namespace: nobody without privileges has made
- * it, to write packets there. */
-int ebpfMonProcNetnsIsOurs(pid_t pid);
+/* Nonzero: "netns" is our own network namespace, or that of this process, and belongs to our own user namespace: nobody
+ * without privileges has made it, to write packets there. */
+int ebpfMonProcIsOurNetns(pid_t pid, uint32_t netns);
 
 /* The different network namespaces of these processes, in their order. Returns the number, -1: no memory; *list is
  * malloc'ed for the caller. */

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
+#include "host/procNetns.h"
 #include "host/tcpSockets.h"
 #include "model/filter.h"
 #include "model/put.h"
@@ -21,9 +22,7 @@
  * Connections whose server's address is translated on this host (DNAT: a published port of a container, a service of
  * Kubernetes). Packets show such a connection twice: the outer one, as the client made it, to an address at which
  * nobody listens; and the inner one, to the server. Whatever translates, it leaves sequence numbers and contents as
- * they are. So the outer one is found when the same message comes in both. Packet thread only.
- *
- * Who can write packets in the namespace of the server could so hide puts to other hosts. The caller answers for it. */
+ * they are. So the outer one is found when the same message comes in both. Packet thread only. */
 
 #define NOTES   1024
 #define PLACES  1024 /* of connections, in each table; a power of two */
@@ -528,7 +527,7 @@ static int isRealPut(void *arg, const ebpfMonPacketPut *p)
 {
     const ebpfMonPacketEvents *e = arg;
 
-    return ebpfMonServersIsOfHost(e->servers, p->pid, p->peer.netns) &&
+    return ebpfMonProcIsOurNetns(p->pid, p->peer.netns) &&
            ebpfMonRealCircuitsJudge(e->realCircuits, p) == ebpfMonRealYes;
 }
 
@@ -626,8 +625,7 @@ static int isOuter(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, const ebp
     same = findSame(server->pid ? &t->outside : &t->inside, ev, now);
     if (!same)
         noteMessage(server->pid ? &t->inside : &t->outside, ev, server->pid, now);
-    else if (!(server->pid ? ebpfMonServersIsOfHost(e->servers, server->pid, ev->peer.netns) :
-                             ebpfMonServersIsOfHost(e->servers, same->pid, same->peer.netns)))
+    else if (!ebpfMonProcIsOurNetns(server->pid ? server->pid : same->pid, (server->pid ? ev->peer : same->peer).netns))
         return 0;
     else if (server->pid)
         setOuter(e, &ev->peer, &same->peer);

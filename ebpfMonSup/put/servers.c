@@ -80,11 +80,6 @@ void ebpfMonServersFree(ebpfMonServers *servers)
     free(servers);
 }
 
-int ebpfMonServersIsOfHost(const ebpfMonServers *servers, pid_t pid, uint32_t netns)
-{
-    return netns == servers->ownNetns || (netns == servers->readers.readNetns(pid) && ebpfMonProcNetnsIsOurs(pid));
-}
-
 /* Each put is seen in the IOC: dbPut, and dbPutField for link fields. */
 static int isSeenInIoc(const ebpfMonTarget *t)
 {

@@ -46,11 +46,6 @@ void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, co
 /* Since when; UINT64_MAX: they are not read. */
 uint64_t ebpfMonServersGetCovered(const ebpfMonServers *servers, uint32_t netns);
 
-/* Nonzero: this namespace of the server "pid" is the monitor's own, or belongs to our own user namespace: nobody
- * without privileges writes packets there. Where its main thread is now tells nothing if it has sockets of another
- * one. */
-int ebpfMonServersIsOfHost(const ebpfMonServers *servers, pid_t pid, uint32_t netns);
-
 /* The process that listens there, in namespace peer->netns; 0: none. Searches all processes. */
 pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer);
 
