@@ -164,25 +164,7 @@ typedef struct {
     ebpfMonClientFacts *facts;
     clientKey *order;      /* the clients, sorted by address and port */
     unsigned clients;
-    unsigned long *inode;  /* inodes of the IOC's sockets, ascending */
-    size_t   inodes, room;
-    uint32_t netns;
 } connectionEnds;
-
-static void addInode(void *arg, unsigned file, unsigned long inode)
-{
-    connectionEnds *e = arg;
-
-    if (!ebpfMonArrayGrow(&e->inode, &e->room, e->inodes + 1, 256, sizeof(*e->inode)))
-        e->inode[e->inodes++] = inode;
-}
-
-static int compareInodes(const void *left, const void *right)
-{
-    unsigned long l = *(const unsigned long *)left, r = *(const unsigned long *)right;
-
-    return (l > r) - (l < r);
-}
 
 static uint64_t makeKey(uint32_t addr, uint16_t port)
 {
@@ -206,20 +188,14 @@ static ebpfMonClientFacts *findFacts(const connectionEnds *e, uint32_t addr, uin
 
 /* Notes the server's end of a connection. One port of a client may be connected to several servers, so only the
  * sockets of this IOC count. */
-static int noteEnd(void *arg, const ebpfMonTcpRow *row)
+static void noteEnd(const connectionEnds *e, const ebpfMonTcpRow *row)
 {
-    const connectionEnds *e = arg;
-    ebpfMonClientFacts *facts;
+    ebpfMonClientFacts *facts = row->v4 ? findFacts(e, row->remote, row->remotePort) : NULL;
 
-    if (!row->v4 || !e->inodes ||
-        !bsearch(&row->inode, e->inode, e->inodes, sizeof(*e->inode), compareInodes))
-        return 0;
-    facts = findFacts(e, row->remote, row->remotePort);
     if (!facts)
-        return 0;
+        return;
     facts->peer.saddr = row->local;
     facts->peer.sport = row->localPort;
-    return 0;
 }
 
 static void noteBytes(void *arg, const ebpfMonTcpBytes *bytes)
@@ -230,22 +206,14 @@ static void noteBytes(void *arg, const ebpfMonTcpBytes *bytes)
         facts->bytes = (int64_t)bytes->sent;
 }
 
-/* Reads the server's end of each connection, and the bytes that it has sent. */
-static void readEnds(connectionEnds *e, pid_t pid)
-{
-    ebpfMonTcpOwned(pid, addInode, e);
-    if (e->inodes)
-        qsort(e->inode, e->inodes, sizeof(*e->inode), compareInodes);
-    qsort(e->order, e->clients, sizeof(*e->order), compareKeys);
-    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), noteEnd, e);
-    ebpfMonTcpBytesRead(pid, noteBytes, e);
-}
-
-static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const ebpfMonCaClients *clients)
+/* Finds the server's end of each connection, the bytes that it has sent, and who the client is. */
+static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const ebpfMonCaClients *clients,
+                                     const ebpfMonIocSockets *sockets)
 {
     size_t room = clients->clients ? clients->clients : 1;
-    connectionEnds e = { .clients = clients->clients, .netns = ebpfMonProcNetns(pid),
-                         .facts = calloc(room, sizeof(*e.facts)), .order = calloc(room, sizeof(*e.order)) };
+    connectionEnds e = { .clients = clients->clients, .facts = calloc(room, sizeof(*e.facts)),
+                         .order = calloc(room, sizeof(*e.order)) };
+    uint32_t netns = sockets ? sockets->netns : ebpfMonProcNetns(pid);
 
     if (!e.facts || !e.order) {
         free(e.facts);
@@ -256,15 +224,16 @@ static ebpfMonClientFacts *readFacts(ebpfMonClientTable *table, pid_t pid, const
         const ebpfMonCaClient *c = &clients->client[i];
 
         e.order[i] = (clientKey){ makeKey(c->addr, c->port), i };
-        e.facts[i] = (ebpfMonClientFacts){ .peer = { .addr = c->addr, .port = c->port, .netns = e.netns },
-                                            .bytes = -1 };
+        e.facts[i] = (ebpfMonClientFacts){ .peer = { .addr = c->addr, .port = c->port, .netns = netns }, .bytes = -1 };
     }
-    if (clients->clients)
-        readEnds(&e, pid);
+    qsort(e.order, e.clients, sizeof(*e.order), compareKeys);
+    for (size_t i = 0; sockets && e.clients && i < sockets->rows; i++)
+        noteEnd(&e, &sockets->row[i]);
+    if (e.clients)
+        ebpfMonTcpBytesRead(pid, noteBytes, &e);
     for (unsigned i = 0; i < clients->clients; i++)
         ebpfMonPutClientsFind(table->putClients, &e.facts[i].peer, NULL, clients->client[i].user,
                               clients->client[i].host, &e.facts[i].who);
-    free(e.inode);
     free(e.order);
     return e.facts;
 }
@@ -307,41 +276,6 @@ int ebpfMonClientTableSeesAll(const ebpfMonClientIoc *ioc)
            (!ioc->unreadAt || ebpfMonClockMonotonic() - ioc->unreadAt > UNREAD_NS);
 }
 
-static void countConnections(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
-{
-    unsigned unseen = ebpfMonIocConnectionsCountUnseen(ioc->pid, ioc->clients, table->followed);
-
-    ebpfMonClientTableLock(table);
-    ioc->unseenBefore = ioc->isCounted ? ioc->unseen : unseen;
-    ioc->unseen = unseen;
-    ioc->isCounted = 1;
-    ebpfMonClientTableUnlock(table);
-}
-
-static void readIoc(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
-{
-    ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
-    ebpfMonCaClients *clients = mem ? ebpfMonCaClientsRead(mem, ioc->cat, ioc->clientQ) : NULL;
-    ebpfMonClientFacts *facts = clients ? readFacts(table, ioc->pid, clients) : NULL;
-    ebpfMonUpdateCount *counts = facts ? readCounts(table, clients, facts) : NULL;
-
-    ebpfMonMemFree(mem);
-    ebpfMonClientTableLock(table);
-    ioc->isRead = facts != NULL;
-    if (facts) {
-        ebpfMonCaClientsFree(ioc->clients);
-        free(ioc->facts);
-        free(ioc->counts);
-        ioc->clients = clients;
-        ioc->facts = facts;
-        ioc->counts = counts;
-        ioc->readAt = ebpfMonClockMonotonic();
-    } else {
-        ebpfMonCaClientsFree(clients);
-    }
-    ebpfMonClientTableUnlock(table);
-}
-
 /* 0: it has none. */
 static uint64_t findPvxsServer(pid_t pid)
 {
@@ -351,22 +285,65 @@ static uint64_t findPvxsServer(pid_t pid)
     return ebpfMonVariablesFind(pid, EBPFMON_PVXS_FUNCTION, &name, 1, &found) ? found.address : 0;
 }
 
-/* Reads the clients that only the memory of its pvxs server shows. */
-static void readHidden(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
+#define TRIES 3 /* the lists may change while they are read */
+
+static ebpfMonPvxsClients *readPvxs(ebpfMonClientIoc *ioc, ebpfMonMem *mem)
 {
-    ebpfMonHiddenClients *hidden;
+    ebpfMonPvxsClients *all = NULL;
 
     if (!ioc->isPvxsSought) {
         ioc->pvxs = findPvxsServer(ioc->pid);
         ioc->isPvxsSought = 1;
     }
-    if (!ioc->pvxs)
+    for (int i = 0; ioc->pvxs && i < TRIES && !all; i++)
+        all = ebpfMonPvxsServerRead(mem, ioc->pvxs);
+    return all;
+}
+
+/* Takes over the CA clients; NULL: they could not be read. Under the lock. */
+static void takeClients(ebpfMonClientIoc *ioc, ebpfMonCaClients *clients, ebpfMonClientFacts *facts,
+                        ebpfMonUpdateCount *counts)
+{
+    ioc->isRead = facts != NULL;
+    if (!facts) {
+        ebpfMonCaClientsFree(clients);
         return;
-    hidden = ebpfMonHiddenClientsRead(ioc->pid, ioc->pvxs, table->followed, table->putClients, ioc->hidden);
+    }
+    ebpfMonCaClientsFree(ioc->clients);
+    free(ioc->facts);
+    free(ioc->counts);
+    ioc->clients = clients;
+    ioc->facts = facts;
+    ioc->counts = counts;
+    ioc->readAt = ebpfMonClockMonotonic();
+}
+
+/* What only its memory shows is read before its sockets, so each client that it has is there. */
+static void readIoc(ebpfMonClientTable *table, ebpfMonClientIoc *ioc)
+{
+    ebpfMonMem *mem = ebpfMonMemNew(ioc->pid);
+    ebpfMonCaClients *clients = mem && ioc->clientQ ? ebpfMonCaClientsRead(mem, ioc->cat, ioc->clientQ) : NULL;
+    ebpfMonPvxsClients *all = mem && table->followed ? readPvxs(ioc, mem) : NULL;
+    ebpfMonIocSockets *sockets = clients || all || table->countsUnseen ? ebpfMonIocSocketsRead(ioc->pid) : NULL;
+    ebpfMonClientFacts *facts = clients ? readFacts(table, ioc->pid, clients, sockets) : NULL;
+    ebpfMonUpdateCount *counts = facts ? readCounts(table, clients, facts) : NULL;
+    ebpfMonHiddenClients *hidden = ebpfMonHiddenClientsFind(all, sockets, table->followed, table->putClients,
+                                                            ioc->hidden);
+    unsigned unseen = !table->countsUnseen ? 0 : ebpfMonIocSocketsCountUnseen(sockets, facts ? clients : ioc->clients,
+                                                                             table->followed);
+
+    ebpfMonMemFree(mem);
     ebpfMonClientTableLock(table);
+    takeClients(ioc, clients, facts, counts);
     ebpfMonHiddenClientsFree(ioc->hidden);
     ioc->hidden = hidden;
+    if (table->countsUnseen) {
+        ioc->unseenBefore = ioc->isCounted ? ioc->unseen : unseen;
+        ioc->unseen = unseen;
+        ioc->isCounted = 1;
+    }
     ebpfMonClientTableUnlock(table);
+    ebpfMonIocSocketsFree(sockets);
 }
 
 static const char *findHiddenChannel(const ebpfMonHiddenClients *hidden, const struct ebpfMonPeer *peer, uint32_t sid)
@@ -404,12 +381,7 @@ void ebpfMonClientTableLook(ebpfMonClientTable *table, void (*sign)(void *arg), 
 
     listIocs(table);
     for (unsigned i = 0; i < table->iocs; i++) {
-        if (table->ioc[i].clientQ)
-            readIoc(table, &table->ioc[i]);
-        if (table->followed)
-            readHidden(table, &table->ioc[i]);
-        if (table->countsUnseen)
-            countConnections(table, &table->ioc[i]);
+        readIoc(table, &table->ioc[i]);
         sign(arg);
     }
     ebpfMonUpdateCountsForget(table->counts);

@@ -97,22 +97,20 @@ static int hasFollowedCircuits(ebpfMonFollowedCircuits *f, const struct ebpfMonP
     return has;
 }
 
-/* --- connections that nothing shows --- */
+/* --- the sockets of an IOC --- */
 
 typedef struct {
-    unsigned long *inode; /* of the IOC's sockets, ascending */
-    size_t   inodes, inodeRoom;
-    ebpfMonTcpRow *row;   /* those that are connected */
-    size_t   rows, rowRoom;
-    uint8_t  listening[65536 / 8]; /* by port in host byte order */
-} iocSockets;
+    unsigned long *inode; /* ascending */
+    size_t   inodes, room, rowRoom;
+    ebpfMonIocSockets *sockets;
+} socketReader;
 
 static void addOwned(void *arg, unsigned file, unsigned long inode)
 {
-    iocSockets *s = arg;
+    socketReader *r = arg;
 
-    if (!ebpfMonArrayGrow(&s->inode, &s->inodeRoom, s->inodes + 1, 256, sizeof(*s->inode)))
-        s->inode[s->inodes++] = inode;
+    if (!ebpfMonArrayGrow(&r->inode, &r->room, r->inodes + 1, 256, sizeof(*r->inode)))
+        r->inode[r->inodes++] = inode;
 }
 
 static int byInode(const void *left, const void *right)
@@ -125,16 +123,43 @@ static int byInode(const void *left, const void *right)
 static int addSocket(void *arg, const ebpfMonTcpRow *row)
 {
     unsigned port = ntohs(row->localPort);
-    iocSockets *s = arg;
+    socketReader *r = arg;
+    ebpfMonIocSockets *s = r->sockets;
 
-    if (!s->inodes || !bsearch(&row->inode, s->inode, s->inodes, sizeof(*s->inode), byInode))
+    if (!r->inodes || !bsearch(&row->inode, r->inode, r->inodes, sizeof(*r->inode), byInode))
         return 0;
     if (row->state == ebpfMonTcpListen)
         s->listening[port / 8] |= (uint8_t)(1u << port % 8);
-    else if (!ebpfMonArrayGrow(&s->row, &s->rowRoom, s->rows + 1, 64, sizeof(*s->row)))
+    else if (!ebpfMonArrayGrow(&s->row, &r->rowRoom, s->rows + 1, 64, sizeof(*s->row)))
         s->row[s->rows++] = *row;
     return 0;
 }
+
+ebpfMonIocSockets *ebpfMonIocSocketsRead(pid_t pid)
+{
+    ebpfMonIocSockets *s = calloc(1, sizeof(*s));
+    socketReader r = { .sockets = s };
+
+    if (!s)
+        return NULL;
+    s->netns = ebpfMonProcNetns(pid);
+    ebpfMonTcpOwned(pid, addOwned, &r);
+    if (r.inodes)
+        qsort(r.inode, r.inodes, sizeof(*r.inode), byInode);
+    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addSocket, &r);
+    free(r.inode);
+    return s;
+}
+
+void ebpfMonIocSocketsFree(ebpfMonIocSockets *s)
+{
+    if (!s)
+        return;
+    free(s->row);
+    free(s);
+}
+
+/* --- connections that nothing shows --- */
 
 static int isListed(const ebpfMonCaClients *clients, const ebpfMonTcpRow *row)
 {
@@ -158,52 +183,24 @@ static struct ebpfMonPeer makeConnection(const ebpfMonTcpRow *row, uint32_t netn
     return peer;
 }
 
-/* NULL without memory. */
-static iocSockets *readSockets(pid_t pid)
+unsigned ebpfMonIocSocketsCountUnseen(const ebpfMonIocSockets *s, const ebpfMonCaClients *clients,
+                                      ebpfMonFollowedCircuits *followed)
 {
-    iocSockets *s = calloc(1, sizeof(*s));
-
-    if (!s)
-        return NULL;
-    ebpfMonTcpOwned(pid, addOwned, s);
-    if (s->inodes)
-        qsort(s->inode, s->inodes, sizeof(*s->inode), byInode);
-    ebpfMonTcpRows(pid, EBPFMON_TCP_STATE(ebpfMonTcpListen) | EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addSocket, s);
-    return s;
-}
-
-static void freeSockets(iocSockets *s)
-{
-    if (!s)
-        return;
-    free(s->inode);
-    free(s->row);
-    free(s);
-}
-
-unsigned ebpfMonIocConnectionsCountUnseen(pid_t pid, const ebpfMonCaClients *clients,
-                                          ebpfMonFollowedCircuits *followed)
-{
-    iocSockets *s = readSockets(pid);
-    uint32_t netns = ebpfMonProcNetns(pid);
     unsigned unseen = 0;
 
     if (!s)
         return 1; /* not known is not seen */
     for (size_t i = 0; i < s->rows; i++) {
-        const struct ebpfMonPeer peer = makeConnection(&s->row[i], netns);
+        const struct ebpfMonPeer peer = makeConnection(&s->row[i], s->netns);
         unsigned port = ntohs(peer.sport);
 
         unseen += (s->listening[port / 8] >> port % 8 & 1) && !isListed(clients, &s->row[i]) &&
                   !hasFollowedCircuits(followed, &peer);
     }
-    freeSockets(s);
     return unseen;
 }
 
 /* --- what pvxs knows of them --- */
-
-#define TRIES 3 /* the lists may change while they are read */
 
 void ebpfMonHiddenClientsFree(ebpfMonHiddenClients *hidden)
 {
@@ -245,13 +242,13 @@ static void setHiddenClient(ebpfMonHiddenClient *c, ebpfMonPutClients *putClient
 }
 
 /* Those that pvxs lists and packets do not show. */
-static void listHidden(ebpfMonHiddenClients *h, const iocSockets *s, uint32_t netns, ebpfMonFollowedCircuits *followed,
+static void listHidden(ebpfMonHiddenClients *h, const ebpfMonIocSockets *s, ebpfMonFollowedCircuits *followed,
                        ebpfMonPutClients *putClients, const ebpfMonHiddenClients *before)
 {
     size_t room = 0;
 
     for (size_t i = 0; i < s->rows; i++) {
-        const struct ebpfMonPeer peer = makeConnection(&s->row[i], netns);
+        const struct ebpfMonPeer peer = makeConnection(&s->row[i], s->netns);
         const ebpfMonPvxsClient *is = findPvxsClient(h->all, &peer);
 
         if (!is || hasFollowedCircuits(followed, &peer) ||
@@ -262,20 +259,19 @@ static void listHidden(ebpfMonHiddenClients *h, const iocSockets *s, uint32_t ne
     }
 }
 
-ebpfMonHiddenClients *ebpfMonHiddenClientsRead(pid_t pid, uint64_t variable, ebpfMonFollowedCircuits *followed,
-                                               ebpfMonPutClients *putClients, const ebpfMonHiddenClients *before)
+ebpfMonHiddenClients *ebpfMonHiddenClientsFind(ebpfMonPvxsClients *all, const ebpfMonIocSockets *sockets,
+                                               ebpfMonFollowedCircuits *followed, ebpfMonPutClients *putClients,
+                                               const ebpfMonHiddenClients *before)
 {
-    ebpfMonHiddenClients *h = calloc(1, sizeof(*h));
-    ebpfMonMem *mem = h ? ebpfMonMemNew(pid) : NULL;
-    iocSockets *s = NULL;
+    ebpfMonHiddenClients *h = all && sockets ? calloc(1, sizeof(*h)) : NULL;
 
-    for (int i = 0; mem && i < TRIES && !h->all; i++)
-        h->all = ebpfMonPvxsServerRead(mem, variable);
-    ebpfMonMemFree(mem);
-    if (h && h->all && (s = readSockets(pid)) != NULL)
-        listHidden(h, s, ebpfMonProcNetns(pid), followed, putClients, before);
-    freeSockets(s);
-    if (h && h->clients)
+    if (!h) {
+        ebpfMonPvxsClientsFree(all);
+        return NULL;
+    }
+    h->all = all;
+    listHidden(h, sockets, followed, putClients, before);
+    if (h->clients)
         return h;
     ebpfMonHiddenClientsFree(h);
     return NULL;

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 #include "clients/caClients.h"
 #include "clients/pvxsServer.h"
+#include "host/tcpSockets.h"
 #include "put/putClients.h"
 #include "wire/wireEvent.h"
 
@@ -24,12 +25,23 @@ void ebpfMonFollowedCircuitsFree(ebpfMonFollowedCircuits *followed);
 /* A circuit was opened, has a gap, or ended; other events are ignored. */
 void ebpfMonFollowedCircuitsAdd(ebpfMonFollowedCircuits *followed, const ebpfMonWireEvent *event);
 
-/* --- connections that nothing shows --- */
+/* --- the sockets of an IOC --- */
 
-/* The number of connections that clients have opened to process "pid", and that are not seen. "clients": those that
- * its CA server lists; NULL: none is known. Asks the kernel for the sockets. */
-unsigned ebpfMonIocConnectionsCountUnseen(pid_t pid, const ebpfMonCaClients *clients,
-                                          ebpfMonFollowedCircuits *followed);
+typedef struct {
+    ebpfMonTcpRow *row;     /* those that are connected */
+    size_t   rows;
+    uint8_t  listening[65536 / 8]; /* by port in host byte order */
+    uint32_t netns;
+} ebpfMonIocSockets;
+
+/* Asks the kernel for the TCP sockets of process "pid". NULL without memory. */
+ebpfMonIocSockets *ebpfMonIocSocketsRead(pid_t pid);
+void ebpfMonIocSocketsFree(ebpfMonIocSockets *sockets); /* NULL does no harm */
+
+/* The number of connections that clients have opened to the IOC, and that are not seen. "clients": those that its CA
+ * server lists; NULL: none is known. */
+unsigned ebpfMonIocSocketsCountUnseen(const ebpfMonIocSockets *sockets, const ebpfMonCaClients *clients,
+                                      ebpfMonFollowedCircuits *followed);
 
 /* --- what pvxs knows of them --- */
 
@@ -46,10 +58,11 @@ typedef struct {
     ebpfMonPvxsClients *all; /* of the server; also those that are not hidden */
 } ebpfMonHiddenClients;
 
-/* Reads the clients of process "pid" that are seen in no other way. "before": of the last look; NULL: there is none.
- * NULL: there are none, or they cannot be read. The caller frees the result. */
-ebpfMonHiddenClients *ebpfMonHiddenClientsRead(pid_t pid, uint64_t variable, ebpfMonFollowedCircuits *followed,
-                                               ebpfMonPutClients *putClients, const ebpfMonHiddenClients *before);
+/* Those of "all" that are seen in no other way. "all": of its server, read before its sockets; it is freed with the
+ * result. "before": of the last look; NULL: there is none. NULL: there are none, or they are not known. */
+ebpfMonHiddenClients *ebpfMonHiddenClientsFind(ebpfMonPvxsClients *all, const ebpfMonIocSockets *sockets,
+                                               ebpfMonFollowedCircuits *followed, ebpfMonPutClients *putClients,
+                                               const ebpfMonHiddenClients *before);
 void ebpfMonHiddenClientsFree(ebpfMonHiddenClients *hidden); /* NULL does no harm */
 
 #endif
