@@ -395,7 +395,7 @@ static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
 static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsigned most, unsigned at[RUN_ROWS],
                         unsigned *ofWriter)
 {
-    uint64_t next = put->at, nextOfWriter = put->at;
+    uint64_t next = put->at, nextOfWriter = next;
     unsigned rows = 0;
 
     for (unsigned i = 0; i < list->kept && rows < most; i++) {

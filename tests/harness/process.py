@@ -9,6 +9,7 @@ import signal
 import subprocess
 import threading
 import time
+import warnings
 
 from . import kernel
 from .wait import Late, patient, until
@@ -159,6 +160,7 @@ class Process:
         try:
             self._popen.wait(patient(seconds))
         except subprocess.TimeoutExpired:
+            warnings.warn(f"{self._popen.args} did not end by itself: a test waited in vain; kill() it", stacklevel=2)
             self.kill()
         self._gone()
         return self._popen.returncode

@@ -238,7 +238,7 @@ def test_pipe_that_nobody_reads(hanging):
     assert f"(pid {other.pid})" not in line and line.count("(pid") == 1, line
     threading.Thread(target=lambda: [os.read(reader, 65536) for _ in iter(int, 1)], daemon=True).start()
     until(lambda: not text(monitor, "thread "), 60, lambda: monitor.lines("WAITS_TEXT"))
-    other.close()
+    other.kill()  # it does not read its input, so close() would wait
 
 
 @contextlib.contextmanager
