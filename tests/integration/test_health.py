@@ -400,6 +400,10 @@ def test_scan_once_that_waits(new_ioc, shared):
     assert row["SCANONCE_WAITS"] < 1.5 * LONG
     assert row["CBHIGH_WAITS"] < SHORT
     highest(shared, ioc, IOC_SCANONCE_WAIT_MAX="SCANONCE_WAITS")
+    ioc.put("SLEEP:BUSY.A", 1.3e6)
+    ioc.put("SRC.PROC", 1)
+    for wanted in ("MINOR", ioc.name), ("NO_ALARM", ""):
+        until(lambda: (severity(shared, "IOC_SCANONCE_WAIT_MAX"), shared.get("IOC_SCANONCE_WAIT_MAX.AMSG")) == wanted, 30, f"the alarm: {wanted}")
 
 
 def test_ca_server_threads(new_ioc, shared):

@@ -241,7 +241,7 @@ def test_reload(monitor, ioc, rules, file):
         monitor.put("RULES_LOAD", 1)
         text = monitor.wait_text("RULES_MSG", lambda t: "refused" in t)
         assert re.search(r'rules\.json:3:4: a rule cannot have "nam"', text) and "6 rules before stay" in text, text
-        assert monitor.get("RULES_MSG.SEVR", as_string=True) == "MINOR"
+        assert monitor.get("RULES_MSG.SEVR", as_string=True) == monitor.get("RULES_LOAD.SEVR", as_string=True) == "MINOR"
         assert monitor.get("RULES_CNT") == 6
         ioc.put("FREE", 61)
         seen(monitor, ioc.prefix + "FREE", 61)
@@ -252,7 +252,7 @@ def test_reload(monitor, ioc, rules, file):
         file.write_text(json.dumps({"rules": [{"name": "free", "pv": ioc.prefix + "FREE", "allow": False}]}))
         monitor.put("RULES_LOAD", 1)
         monitor.wait("RULES_CNT", lambda n: n == 1)
-        assert monitor.get("RULES_MSG.SEVR", as_string=True) == "NO_ALARM"
+        assert monitor.get("RULES_MSG.SEVR", as_string=True) == monitor.get("RULES_LOAD.SEVR", as_string=True) == "NO_ALARM"
         ioc.put("CLOSED", 63)
         seen(monitor, ioc.prefix + "CLOSED", 63)
         assert monitor.get("PUT_BAD_OPEN_CNT") == 0
