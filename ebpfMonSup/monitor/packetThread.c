@@ -30,7 +30,7 @@ typedef struct {
     uint64_t             read;              /* monotonic ns: all packets from before were read */
     size_t               changes;           /* changes of the targets at the last refresh */
     uint64_t             refreshNext;       /* monotonic ns: not before then because of changes */
-    uint64_t             lost, lostAt;      /* packets that were lost; when that grew last (monotonic ns; 0: never) … */
+    uint64_t             lost, lostAt;      /* lost packets; when that grew last (monotonic ns; 0: never) … */
     char                 newest[40];        /* … and why */
     unsigned             found;             /* packets since the last second's counts */
     int                  isMore;            /* more sources are to be opened */
