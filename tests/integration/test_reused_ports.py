@@ -12,7 +12,7 @@ from tests.harness import db, loopback, paths, rawca
 from tests.harness.ioc import OURS
 from tests.harness.process import Process
 from tests.harness.putlog import PutLog
-from tests.harness.wait import until
+from tests.harness.wait import stays_false, until
 
 USERS = [p for p in pwd.getpwall() if 0 < p.pw_uid < 50][:2]
 CONNECTIONS = 20
@@ -156,7 +156,7 @@ def test_two_users_of_one_port(server_of, log, monitor, kind, how):
 
 
 @pytest.mark.parametrize("kind", ["other", "ioc"])
-@pytest.mark.parametrize("how", ["mapped-0", "mapped-7", "pass", "setuid", "exec", "reused"])
+@pytest.mark.parametrize("how", ["mapped-0", "mapped-7", "pass", "deferred", "setuid", "exec", "reused"])
 def test_connection_that_is_handed_on(server_of, log, how, kind):
     """Another process puts than the one that has connected, or it has other rights then. No user gets the name of another one, and no
     process the pid of one that has ended."""
@@ -173,3 +173,21 @@ def test_connection_that_is_handed_on(server_of, log, how, kind):
     uid = {"setuid": 0, "exec": 0, "mapped-7": 100006}.get(how, user.pw_uid)
     assert int(line["uid"]) == uid and line["real_user"] in (str(uid), *(p.pw_name for p in pwd.getpwall() if p.pw_uid == uid)), line
     assert line.get("pid") == (None if how == "reused" else opener), line
+
+
+def test_odd_clients(server_of, log):
+    """Connections that are made and used in other ways than by connect() and send(): each put has its own client, and the value that the
+    IOC has got, also if that is another one than the packet's."""
+    port, pv, process = server_of("ioc")
+    for number, how in enumerate(("uring", "mptcp", "options", "vmsplice")):
+        client = Process([sys.executable, "-u", "-m", "tests.programs.odd_client", how, str(port), pv], {**os.environ}, cwd=paths.TOP)
+        client.wait_line("ready")
+        process.halt()
+        client.send(str(number))
+        client.wait_line("sent")
+        process.go_on()
+        until(lambda: len(log.of(pv)) > number, 20, log.all)
+        line = log.of(pv)[number]
+        assert float(line["value"]) == number + (how == "vmsplice") / 2 and line["pid"] == str(client.pid), line
+        client.end_input()
+    assert stays_false(lambda: len(log.of(pv)) > 4, 3), log.of(pv)

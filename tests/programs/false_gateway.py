@@ -25,7 +25,7 @@ def enter(pid):
 
 
 def ip(args):
-    return subprocess.run(["ip", *args.split()], check=True, capture_output=True, text=True).stdout
+    subprocess.run(["ip", *args.split()], check=True)
 
 
 def main(pid, ioc, port, pv, value):
@@ -44,7 +44,8 @@ def main(pid, ioc, port, pv, value):
 
     raw_server.answer = pass_on
     with socket.create_server((HERE, int(port))) as listener:
-        client = subprocess.Popen([sys.executable, "-m", "tests.programs.put_raw", "lo", "00:00:00:00:00:00", f"{HERE}:{port}", f"{THERE}:40300", pv, value])
+        client = subprocess.Popen([sys.executable, "-m", "tests.programs.put_raw", "lo", "00:00:00:00:00:00", f"{HERE}:{port}",
+                                   f"{THERE}:40300", pv, value])
         raw_server.serve(listener.accept()[0])
         client.wait()
     print("done", flush=True)

@@ -3,19 +3,22 @@
 
     hand_on HOW UID PORT PV
 
-HOW: pass (to a process of root, SCM_RIGHTS), setuid (root connects, UID puts), exec (another program puts), reused (UID connects and
-ends; its child puts, and a process of root has the pid), mapped-N (user N of a user namespace of UID, in which 0 is UID and 1 to 65535
-are from 100000 on). Prints "connected" with the pid that connects, and "ready"; puts each number of its input."""
+HOW: pass (to a process of root, SCM_RIGHTS), deferred (the same, but the first write sends the SYN: TCP_FASTOPEN_CONNECT), setuid (root
+connects, UID puts), exec (another program puts), reused (UID connects and ends; its child puts, and a process of root has the pid),
+mapped-N (user N of a user namespace of UID, in which 0 is UID and 1 to 65535 are from 100000 on). Prints "connected" with the pid that
+connects, and "ready"; puts each number of its input."""
 import array
 import ctypes
 import os
 import signal
 import socket
 import sys
+import time
 
 from tests.harness import rawca
 
 NEW_USER = 0x10000000  # CLONE_NEWUSER
+DEFERRED = 30  # TCP_FASTOPEN_CONNECT, linux/tcp.h
 CLONE3 = 435  # linux/unistd.h, on all machines
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -32,8 +35,10 @@ def become(uid):
     os.setuid(uid)
 
 
-def connect(port):
-    connection = socket.create_connection(("127.0.0.1", port))
+def connect(port, deferred=False):
+    connection = socket.socket()
+    connection.setsockopt(socket.IPPROTO_TCP, DEFERRED, deferred)
+    connection.connect(("127.0.0.1", port))
     print("connected", os.getpid(), flush=True)
     return connection
 
@@ -44,6 +49,11 @@ def put(connection, pv):
     print("ready", flush=True)
     for line in sys.stdin:
         client.send(rawca.write(sid, rawca.DOUBLE, [float(line)], notify=True, ioid=1))
+
+
+def get_tick():
+    """The time in the unit in which /proc tells when a process has begun."""
+    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // (10**9 // os.sysconf("SC_CLK_TCK"))
 
 
 def wait_for_end_of_parent():
@@ -72,16 +82,19 @@ def reuse(uid, port, pv):
             put(connection, pv)
         os._exit(0)
     os.waitpid(opener, 0)
+    ended = get_tick()
+    while get_tick() < ended + 2:  # what begins one tick after the opener cannot be told from it: both are rounded
+        pass
     fork_as(opener)
     os.write(end, b"x")
     signal.pause()
 
 
-def hand_over(uid, port, pv):
+def hand_over(uid, port, pv, deferred):
     here, there = socket.socketpair()
     if os.fork() == 0:
         become(uid)
-        connection = connect(port)
+        connection = connect(port, deferred)
         socket.send_fds(there, [b"x"], [connection.fileno()])
         wait_for_end_of_parent()
     file = socket.recv_fds(here, 1, 1)[1][0]
@@ -113,8 +126,8 @@ def main(how, uid, port, pv):
     uid, port = int(uid), int(port)
     if how == "reused":
         reuse(uid, port, pv)
-    elif how == "pass":
-        hand_over(uid, port, pv)
+    elif how in ("pass", "deferred"):
+        hand_over(uid, port, pv, how == "deferred")
     elif how == "setuid":
         connection = connect(port)
         become(uid)
