@@ -87,6 +87,7 @@ const topItemSpec topItemSpecs[] = {
     {"",             "HOST_STATUS_MSG.VAL$",   "",   topLongText, topAsText,        0, topAlways},
     {"IOCs",         "IOC_CNT",                "",   topNumber,   topAsCount,       1, topAlways},
     {"gone",         "IOC_GONE_CNT",           "",   topNumber,   topAsCount,       1},
+    {"stand still",  "IOC_STILL_CNT",          "",   topNumber,   topAsCount,       1},
     {"restarts",     "IOC_RESTART_CNT",        "",   topNumber,   topAsCount,       1},
     {"hang",         "HANG_CNT",               "",   topNumber,   topAsCount,       1},
     {"late scans",   "SCAN_LATE_NOW",          "",   topNumber,   topAsCount,       1},

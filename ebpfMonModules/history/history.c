@@ -386,10 +386,13 @@ static void lookEachSecond(void *arg)
 
 static void setTrouble(ebpfMonHistory *h, const char *why)
 {
-    if (h->values.state != 2 || strncmp(h->values.message, why, sizeof(h->values.message) - 1) != 0)
+    char text[sizeof(h->values.message)];
+
+    snprintf(text, sizeof(text), "history: %s", why); /* it stands in the light of the host, too */
+    if (h->values.state != 2 || strcmp(h->values.message, text) != 0)
         errlogSevPrintf(errlogMajor, "ebpfMon: history %s: %s\n", h->conf.file, why);
     h->values.state = 2;
-    snprintf(h->values.message, sizeof(h->values.message), "%s", why);
+    memcpy(h->values.message, text, sizeof(text));
 }
 
 /* What is in hand cannot be written. */

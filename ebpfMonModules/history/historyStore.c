@@ -270,7 +270,7 @@ static int runStatement(ebpfMonHistoryStore *s, int which, char *why, size_t siz
     int status = sqlite3_step(s->stmt[which]);
 
     if (status != SQLITE_DONE)
-        ebpfMonSqliteDescribe(&s->file, "the file cannot be written", why, size);
+        ebpfMonSqliteDescribe(&s->file, "not written", why, size);
     sqlite3_reset(s->stmt[which]);
     if (status == SQLITE_DONE)
         return 0;

@@ -45,7 +45,7 @@ static inline int ebpfMonSqliteRun(const ebpfMonSqlite *file, const char *sql, c
 {
     if (sqlite3_exec(file->db, sql, NULL, NULL, NULL) == SQLITE_OK)
         return 0;
-    ebpfMonSqliteDescribe(file, "the file cannot be written", why, size);
+    ebpfMonSqliteDescribe(file, "not written", why, size);
     return -1;
 }
 

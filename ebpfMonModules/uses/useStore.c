@@ -137,7 +137,7 @@ static int runStatement(ebpfMonUseStore *store, int which, char *why, size_t siz
     int status = sqlite3_step(store->stmt[which]);
 
     if (status != SQLITE_DONE)
-        ebpfMonSqliteDescribe(&store->file, "the file cannot be written", why, size);
+        ebpfMonSqliteDescribe(&store->file, "not written", why, size);
     sqlite3_reset(store->stmt[which]);
     return status == SQLITE_DONE ? 0 : status == SQLITE_FULL ? EBPFMON_STORE_FULL : -1;
 }

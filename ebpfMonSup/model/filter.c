@@ -126,8 +126,14 @@ int ebpfMonPatternMatchesIoc(const char *pattern, const char *ioc)
 
 void ebpfMonFilterFormat(const ebpfMonFilter *filter, char *buf, size_t size)
 {
+    const char *const pattern[] = { filter->field, filter->host, filter->user };
+    static const char *const name[] = { "fields", "hosts", "users" };
+
     snprintf(buf, size, "level %s for IOCs \"%s\", records \"%s\"", ebpfMonLevelName(filter->level), filter->ioc,
              filter->record);
+    for (unsigned i = 0; i < 3; i++)
+        if (strcmp(pattern[i], "*") != 0)
+            snprintf(buf + strlen(buf), size - strlen(buf), ", %s \"%s\"", name[i], pattern[i]);
 }
 
 int ebpfMonFilterWantsPut(const ebpfMonFilter *filter, const char *record, const char *field,

@@ -28,7 +28,7 @@
 #include "model/put.h"
 #include "record/filterSub.h"
 
-#define TEXT_SIZE 256
+#define TEXT_SIZE 512
 /* This must be more than 5 ms. A timer of Base expires half a tick of 10 ms early (timer::privateStart in
  * timer.cpp). So a timer of 5 ms would expire at once, and polling would take a whole CPU. */
 #define POLL_SECONDS 0.02
