@@ -201,7 +201,8 @@ static void findTroubles(const ebpfMonPublished *p, causes *c)
 
     addCause(c, h->gone, "IOC %s", h->goneText);
     addCause(c, h->still, "IOC %s", h->stillText);
-    addCause(c, h->hangs > 0, "%u %s", h->hangs, h->hangs == 1 ? "thread hangs" : "threads hang");
+    addCause(c, h->hangs > 0, "%u %s%s%s", h->hangs, h->hangs == 1 ? "thread hangs" : "threads hang",
+             p->hangCause[0] ? ": " : "", p->hangCause);
     addCause(c, p->unexpected.open > 0, "%d unexpected %s open", p->unexpected.open,
              p->unexpected.open == 1 ? "put is" : "puts are");
     addCause(c, h->isFarLate && !(h->still && h->standing == h->lateNow), "%s", h->lateText); /* not told twice */

@@ -120,6 +120,7 @@ static unsigned choosePacketPlaces(ebpfMonNetns *list, unsigned count, unsigned 
 /* --- reading --- */
 
 #define REST_NS  3000000000ull /* so long the rest of a put is waited for: TCP sends a lost segment again meanwhile */
+#define LOSS_NS  (EBPFMON_LOSS_SECONDS * EBPFMON_SECOND_NS) /* so long a gap is because of lost packets */
 #define REMIND_NS (300 * EBPFMON_SECOND_NS) /* a channel that is still open is noted as used so often */
 #define DENSE_NS 10000000ull /* while any packet wakes the thread, packets that come faster are expected to go on:
                               * else each one would wake it, and who sends many of them would keep it busy */
@@ -424,10 +425,11 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
         ebpfMonWireRemind(r->wire, now);
         r->remindAt = now + REMIND_NS;
     }
-    reason = state.dropped != r->droppedBefore ? "packets came faster than they are read" :
-             w->crowded != r->crowdedBefore ? "too many connections" :
+    reason = w->crowded != r->crowdedBefore ? "too many connections" :
              w->noMemory != r->noMemoryBefore ? "too many names or messages" :
-             w->gaps != r->gapsBefore ? "bytes of a connection are missing" : "";
+             w->gaps != r->gapsBefore && now - r->lossAt > LOSS_NS ? "bytes of a connection are missing" :
+             w->gaps != r->gapsBefore || state.dropped != r->droppedBefore ? "packets came faster than they are read" :
+             "";
     r->droppedBefore = state.dropped;
     r->gapsBefore = w->gaps;
     r->crowdedBefore = w->crowded;

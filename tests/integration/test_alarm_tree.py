@@ -40,6 +40,7 @@ def test_alarm_tree(records):  # noqa: F811
     latching = {pv.get("name").removeprefix("HOST:EBPF:") for pv in root.iter("pv") if pv.findtext("latching") == "true"}
     # PUT_BAD_ALARM is a pulse of a second. Without a latch the alarm server would forget it.
     assert latching == {"PUT_BAD_ALARM"}
+    assert "PUT_BAD_LAST" in used  # PUT_BAD_ALARM stays at Disconnected after a restart of the monitor, and hides the next put
 
 
 # Alarms that are not for operators: CPU and memory of the monitor; loads of queues, because the loss that they lead to

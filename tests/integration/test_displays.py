@@ -30,7 +30,7 @@ WIDGETS = {
                                 "autoscale", "log_scale", "minimum", "maximum"}),
     "label": ("2.0.0", PLACE | {"text", "font", "class"}),
     "rectangle": ("2.0.0", PLACE | {"line_width", "line_color", "background_color", "corner_width", "corner_height"}),
-    "textupdate": ("2.0.0", SHOWN | {"format", "precision", "wrap_words", "interactive", "show_units", "horizontal_alignment",
+    "textupdate": ("2.0.0", SHOWN | {"format", "precision", "wrap_words", "interactive", "show_units", "horizontal_alignment", "vertical_alignment",
                                      "rules"}),
     "textentry": ("3.0.0", SHOWN | {"format"}),
     "combo": ("2.0.0", SHOWN),
@@ -258,7 +258,8 @@ LONG = {"PUT_LAST": PUT_LINE, "PUT_BAD_LAST": PUT_LINE,
                          "oller:COLDCATH-07}Seq-Calc.LNK2, chain of SR12C-VA{GaugeController:COLDCATH-07}Seq-Trig, scan 2 second)",
         "IOC_EVENT_LAST": "2026-11-29 16:54:14.227 IOC sr12c-vacuum-gauges (pid 1048576): thread scan-0.1 (tid 1048599) in record SR12C-VA{GaugeController"
                           ":COLDCATH-07}P-Raw hangs since 7 s",
-        "HOST_STATUS_MSG": 'IOC sr12c-vacuum-gauges: scan ".1 second" takes 0.233 s, slowest record SR12C-VA{GaugeController:COLDCATH-07}P-Raw'}
+        "HOST_STATUS_MSG": "4 causes: IOC sr12c-vacuum-gauges gone since 13:41 (signal 11, core dump); IOC sr12c-motion-04 stands still: stopped by "
+                           "a signal; 2 unexpected puts are open; history: not written: database or disk is full"}
 
 
 def test_long_texts_are_whole(display):

@@ -350,9 +350,9 @@ static void testTurns(void)
         snprintf(value, sizeof(value), "%d", i / TURNS);
         keepOf("script", pv, value, 1003 + i / 20.0);
     }
-    for (unsigned i = 0; i < TURNS; i++) {
+    for (unsigned i = 0; i < TURNS; i++) { /* behind the put of before the clock was set back */
         snprintf(pv, sizeof(pv), "TURN:%u", TURNS - 1 - i);
-        bad += !isRunOf(ebpfMonPutByClient, 1 + i, pv, 50, "0", "49"); /* the put before the clock was set is first */
+        bad += !isRunOf(ebpfMonPutByClient, 1 + i, pv, 50, "0", "49");
     }
     testOk(!bad, "one row for each PV of a program that writes many: %u are not", bad);
     while (rows < EBPFMON_PUTS_MAX && !isRunOf(ebpfMonPutByClient, rows, "TURN:0", 0, NULL, "6"))

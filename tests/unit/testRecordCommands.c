@@ -162,7 +162,8 @@ static void testFilter(void)
 
     putText("T:FILTER_RECORD", "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES");
     expect("T:FILTER_STATUS.VAL$", "in force: level chains for IOCs \"*\", records "
-           "\"RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES\", fields \"VA*\", hosts \"ho*\", users \"o*\"");
+           "\"RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES\", fields \"VA*\", hosts \"ho*\", "
+           "users \"o*\"");
     testOk(strcmp(fakeMonitor.inForce.record, "RING:VACUUM:SECTOR12:GAUGE3:A-RATHER-LONG-RECORD-NAME:PRES") == 0,
            "a long pattern is not cut: %s", fakeMonitor.inForce.record);
     testdbPutFieldOk("T:FILTER_USER", DBR_STRING, "op*"); /* as caput without -S does */
