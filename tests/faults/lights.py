@@ -81,6 +81,15 @@ class Shift:
             self.ioc.start(wait=False)
         return back
 
+    def two(self):
+        os.kill(self.slow.pid, signal.SIGSTOP)
+        back = self.died()
+
+        def end():
+            os.kill(self.slow.pid, signal.SIGCONT)
+            back()
+        return end
+
     def storm(self):
         self.ended.clear()
 
@@ -132,6 +141,7 @@ class Shift:
             ("a record hangs for 25 s", "HANG_CNT", "MAJOR", self.hang),
             ("an idle IOC is stopped (SIGSTOP)", "IOC_STILL_CNT", "MAJOR", self.frozen),
             ("an IOC dies (signal 11)", "IOC_GONE_CNT", "MAJOR", self.died),
+            ("… while another one is stopped", "IOC_STILL_CNT", "MAJOR", self.two),
             ("80 searches a second for a dead PV", "UNFOUND_RATE", "MINOR", self.storm),
             ("events and packets are lost", "LOST_CNT", "MINOR", self.losses),
             ("the disk of the history is full", "HISTORY_STATE", "MAJOR", lambda: self.full(self.disk, "HISTORY_STATE", "MAJOR")),
