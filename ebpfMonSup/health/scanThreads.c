@@ -299,9 +299,11 @@ static void describeLate(const scanThread *s, char *buf, size_t size)
 {
     if (standsStill(s))
         snprintf(buf, size, "scan \"%s\" not begun for %.1f s", s->row.name, s->row.period);
-    else
+    else if (s->ratio > 1.05)
         snprintf(buf, size, "scan \"%s\" takes %.3g s%s%s", s->row.name, s->row.period,
                  s->row.topRoot[0] ? ", slowest record " : "", s->row.topRoot);
+    else
+        snprintf(buf, size, "scan \"%s\" was late in the last 10 s", s->row.name);
 }
 
 /* The threads that are late now, and the worst one in words. The first "n" threads have rows. */

@@ -436,7 +436,7 @@ typedef struct {
     double   memory;     /* MB of the monitor: resident memory, and the tables in the kernel */
 } ebpfMonCostValues;
 
-/* All of it in one light. */
+/* All of it in one light: the severity of an alarm. */
 typedef enum { ebpfMonHostOk, ebpfMonHostWarning, ebpfMonHostTrouble } ebpfMonHostLight;
 
 typedef struct {

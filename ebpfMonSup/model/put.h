@@ -205,12 +205,6 @@ int ebpfMonPutIsAutomatic(const ebpfMonPut *put);
 /* Nonzero: as far as we know it wrote nothing. */
 int ebpfMonPutHasFailed(const ebpfMonPut *put);
 
-/* Nonzero: it has a line of its own in each log. */
-static inline int ebpfMonPutStandsAlone(const ebpfMonPut *put)
-{
-    return put->unexpected || put->result == ebpfMonPutPending || ebpfMonPutHasFailed(put);
-}
-
 /* "ok", "failed", "denied", "unknown", "sent", "lost", "unwritten", "pending" */
 const char *ebpfMonPutResultName(ebpfMonPutResult result);
 

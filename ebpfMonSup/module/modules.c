@@ -23,20 +23,20 @@ static struct {
     char     line[LINES][EBPFMON_MODULE_EVENT + 1];
 } events = { .lock = EBPFMON_LAZY_MUTEX };
 
-unsigned ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light, unsigned from, char *text,
-                                 size_t size)
+unsigned ebpfMonModulesFindLight(const struct ebpfMonPublished *p, int light, unsigned from,
+                                 char text[EBPFMON_LIGHT_TEXT])
 {
     for (unsigned i = from; i < count; i++)
         for (unsigned k = 0; k < module[i]->pvCount; k++) {
             const ebpfMonPv *pv = &module[i]->pvs[k];
-            const char *row = pv->light == light ? pv->row(published, 0) : NULL;
+            const char *row = pv->light == light ? pv->row(p, 0) : NULL;
             unsigned value = 0; /* an int that is not negative is read as well */
 
             if (row && (pv->severity || pv->cell == ebpfMonCellUnsigned || pv->cell == ebpfMonCellInt))
                 memcpy(&value, row + (pv->severity ? pv->severity - 1 : pv->offset), sizeof(value));
             if (value == 0 || (!pv->severity && pv->cell == ebpfMonCellInt && value != STATE_TROUBLE))
                 continue;
-            snprintf(text, size, "%s", pv->cause ? row + pv->cause - 1 : pv->name);
+            snprintf(text, EBPFMON_LIGHT_TEXT, "%s", pv->cause ? row + pv->cause - 1 : pv->name);
             return i + 1;
         }
     return 0;

@@ -40,10 +40,12 @@ int ebpfMonModulesTakeEvent(char text[EBPFMON_MODULE_EVENT + 1]);
 /* Nonzero: a module hears traces. */
 int ebpfMonModulesWantTraces(void);
 
+#define EBPFMON_LIGHT_TEXT 256
+
 /* The first PV with this light (ebpfMonPv.light) that is on, of the next module that has one: "text" gets its cause.
  * "from": 0, or what the call before returned; 0: there is none. The caller holds the lock of the values. */
-unsigned ebpfMonModulesFindLight(const struct ebpfMonPublished *published, int light, unsigned from, char *text,
-                                 size_t size);
+unsigned ebpfMonModulesFindLight(const struct ebpfMonPublished *p, int light, unsigned from,
+                                 char text[EBPFMON_LIGHT_TEXT]);
 
 /* A PV of a module by its name; "ofRecord" nonzero: one of a watched record. NULL: none has it. */
 const ebpfMonPv *ebpfMonModulesFindPv(const char *name, int ofRecord);

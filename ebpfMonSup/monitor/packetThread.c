@@ -175,7 +175,7 @@ static void publishCounts(ebpfMonPacketThread *p, double seconds, uint64_t now)
     ebpfMonPacketEventsNotePacketsLost(p->m->put.packetEvents, values.lost, now);
     if (values.lost > p->lost) {
         p->lostAt = now;
-        strcpy(p->newest, values.newest[0] ? values.newest : "too many puts at once");
+        strcpy(p->newest, values.newest);
     }
     p->lost = values.lost;
     strcpy(values.newest, p->lostAt && now - p->lostAt < EBPFMON_LOSS_SECONDS * EBPFMON_SECOND_NS ? p->newest : "");

@@ -188,14 +188,16 @@ static void EPICS_PRINTF_STYLE(3, 4) addCause(causes *c, unsigned of, const char
 
 static void addLights(const ebpfMonPublished *p, ebpfMonHostLight light, causes *c)
 {
-    char text[256];
+    char text[EBPFMON_LIGHT_TEXT];
 
-    for (unsigned i = 0; (i = ebpfMonModulesFindLight(p, light, i, text, sizeof(text))) != 0;)
+    for (unsigned i = 0; (i = ebpfMonModulesFindLight(p, light, i, text)) != 0;)
         addCause(c, 1, "%s", text);
 }
 
+#define VAIN_SEARCHES 20 /* a second; as the limit of UNFOUND_RATE */
+
 /* The worst comes first. */
-static void findTroubles(const ebpfMonPublished *p, causes *c)
+static ebpfMonHostLight findCauses(const ebpfMonPublished *p, causes *c)
 {
     const ebpfMonHealth *h = &p->health;
 
@@ -209,14 +211,10 @@ static void findTroubles(const ebpfMonPublished *p, causes *c)
     addLights(p, ebpfMonHostTrouble, c);
     addCause(c, p->log.lost > 0, "%llu lines of put logs are lost: %s", (unsigned long long)p->log.lost,
              p->log.lostCause);
-}
-
-#define VAIN_SEARCHES 20 /* a second; as the limit of UNFOUND_RATE */
-
-static void findWarnings(const ebpfMonPublished *p, causes *c)
-{
+    if (c->count)
+        return ebpfMonHostTrouble;
     addCause(c, p->state == ebpfMonDegraded, "%s", p->stateMessage);
-    addCause(c, p->health.lateNow > 0, "%s", p->health.lateText);
+    addCause(c, h->lateNow > 0, "%s", h->lateText);
     addCause(c, p->losses.isGrowing, "events are lost: %s", p->losses.newest);
     addCause(c, p->packets.newest[0] != 0, "packets are lost: %s", p->packets.newest);
     addCause(c, p->packets.trouble[0] != 0, "%s", p->packets.trouble);
@@ -226,25 +224,19 @@ static void findWarnings(const ebpfMonPublished *p, causes *c)
     addCause(c, p->rules.refused, "%s", p->rules.message);
     addCause(c, p->audit.count > 0, "%s", p->audit.text);
     addLights(p, ebpfMonHostWarning, c);
+    return c->count ? ebpfMonHostWarning : ebpfMonHostOk;
 }
 
 /* Sets published->host from the other values. The caller holds the lock of the published values. */
 static void setHostStatus(ebpfMonPublished *p)
 {
     causes c = { 0 };
+    size_t used;
 
-    findTroubles(p, &c);
-    p->host.status = c.count ? ebpfMonHostTrouble : ebpfMonHostWarning;
-    if (!c.count)
-        findWarnings(p, &c);
-    if (!c.count) {
-        p->host.status = ebpfMonHostOk;
-        addCause(&c, 1, "%s", p->stateMessage);
-    }
-    p->host.text[0] = 0;
-    if (c.count > 1)
-        epicsSnprintf(p->host.text, sizeof(p->host.text), "%u causes: ", c.count);
-    ebpfMonTextCopy(p->host.text + strlen(p->host.text), sizeof(p->host.text) - strlen(p->host.text), c.text);
+    p->host.status = findCauses(p, &c);
+    addCause(&c, p->host.status == ebpfMonHostOk, "%s", p->stateMessage);
+    used = c.count > 1 ? epicsSnprintf(p->host.text, sizeof(p->host.text), "%u causes: ", c.count) : 0;
+    ebpfMonTextCopy(p->host.text + used, sizeof(p->host.text) - used, c.text);
 }
 
 /* --- losses --- */

@@ -712,8 +712,9 @@ static void decodePut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, si
     t = ebpfMonTargetsFindById(puts->targets, ev->head.iocId);
     if (t && (decoded->isGood = ebpfMonPutDecodeEvent(t, ev, size, put, &decoded->change))) {
         ebpfMonPutWritersFind(puts->writers, t, ev, cause, clients, put);
-        decoded->hasResult = (ev->site == EBPFMON_SITE_PUT && ebpfMonTargetSendsResult(t, ev->head.ktime)) ||
-                             ev->site == EBPFMON_SITE_LINK;
+        /* its result is in the event ring, or comes */
+        decoded->hasResult = ev->site == EBPFMON_SITE_LINK || (ev->site == EBPFMON_SITE_PUT &&
+                             ((t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn)) || ev->head.ktime < t->resultsUntil));
         if (!ebpfMonLateReadsAreWanted(t->eventThread.reads))
             ebpfMonPutWritersAddLink(puts->writers, t, &decoded->change, ev->head.ktime);
         decoded->isLate = !t->indexed && (put->through == ebpfMonByInit || put->through == ebpfMonByThread);

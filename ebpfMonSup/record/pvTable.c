@@ -440,8 +440,7 @@ epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv
     if (pv->row == hostRow && pv->offset == HOST(health.lateNow))
         return published->health.isFarLate ? MAJOR_ALARM : NO_ALARM; /* else the limit of the record */
     if (pv->row == hostRow && (pv->offset == HOST(host.status) || pv->offset == HOST(host.text)))
-        return published->host.status == ebpfMonHostTrouble ? MAJOR_ALARM :
-               published->host.status == ebpfMonHostWarning ? MINOR_ALARM : NO_ALARM;
+        return (epicsEnum16)published->host.status;
     if (pv->row == hostRow && pv->offset == HOST(losses.count))
         return published->losses.isGrowing ? MINOR_ALARM : NO_ALARM;
     if (pv->row == hostRow && pv->offset == HOST(packets.lost))
@@ -467,17 +466,10 @@ const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row)
 /* Nonzero: the value is measured over a second, so at the start there is none. 0 would be a wrong value. */
 static int isMeasuredPv(const ebpfMonPv *pv)
 {
-    static const size_t offsets[] = {
-        HOST(costs.iocs), HOST(costs.trapNs), HOST(costs.cpu), HOST(costs.memory), HOST(packets.rate), HOST(puts.rate)
-    };
-
-    if (pv->row != hostRow)
-        return 0;
-    for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
-        if (pv->offset == offsets[i])
-            return 1;
-    return pv->group == ebpfMonGroupProc || pv->group == ebpfMonGroupAsync || pv->group == ebpfMonGroupHealth ||
-           pv->group == ebpfMonGroupSearch;
+    return pv->row == hostRow && /* its doubles are rates, costs and loads */
+           (((pv->group == ebpfMonGroupState || pv->group == ebpfMonGroupPuts) && pv->cell == ebpfMonCellDouble) ||
+            pv->group == ebpfMonGroupProc || pv->group == ebpfMonGroupAsync || pv->group == ebpfMonGroupHealth ||
+            pv->group == ebpfMonGroupSearch);
 }
 
 int ebpfMonPvMissing(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row)

@@ -43,12 +43,7 @@ int ebpfMonPvText(const ebpfMonPv *pv, const void *row, char *buf, size_t size);
  * other PV the time of its group. secPastEpoch is 0 if nothing has happened yet. */
 epicsTimeStamp ebpfMonPvTime(const ebpfMonPublished *published, const ebpfMonPv *pv, const void *row);
 
-/* The alarm that a PV has in addition to its limits: PUT_BAD_* are MAJOR while an unexpected put is open; RULES_MSG
- * is MINOR if the newest rules file was refused; IOC_EVENTS is MAJOR if the newest event is trouble that has
- * not ended: an IOC is missing or stands still, a thread hangs;
- * HANG_STACKS is MAJOR while a thread hangs; SCAN_LATE_NOW is MAJOR while a scan
- * takes more than twice its period; LOST_CNT and PACKET_LOST_CNT are MINOR for a minute after the last
- * loss. */
+/* The alarm that a PV has in addition to its limits, such as MAJOR of PUT_BAD_* while an unexpected put is open. */
 epicsEnum16 ebpfMonPvSeverity(const ebpfMonPublished *published, const ebpfMonPv *pv);
 /* The cause of an alarm of this PV, for the field AMSG; empty: none is known. "row" must not be NULL. */
 const char *ebpfMonPvAlarmText(const ebpfMonPv *pv, const void *row);

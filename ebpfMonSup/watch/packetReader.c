@@ -131,7 +131,7 @@ struct ebpfMonPacketReader {
     ebpfMonWire            *wire;
     ebpfMonPacketSources   *sources;
     uint64_t                passedBefore; /* packets, at the last tick */
-    uint64_t                droppedBefore, gapsBefore, crowdedBefore, noMemoryBefore;
+    uint64_t                droppedBefore, gapsBefore;
     uint64_t                remindAt;     /* ns of the clock: when open channels are reported next */
     uint64_t                lossAt;       /* ns of the clock; 0: no packet was lost */
     enum ebpfMonPacketsSleep wakes; /* which packets wake the thread when it sleeps */
@@ -414,7 +414,6 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
     const ebpfMonWireStats *w = ebpfMonWireStat(r->wire);
     ebpfMonPacketSourcesState state;
     uint64_t now = ebpfMonClockReal();
-    const char *reason;
 
     ebpfMonPacketSourcesGetState(r->sources, &state);
     if (state.dropped != r->droppedBefore)
@@ -425,15 +424,7 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
         ebpfMonWireRemind(r->wire, now);
         r->remindAt = now + REMIND_NS;
     }
-    reason = w->crowded != r->crowdedBefore ? "too many connections" :
-             w->noMemory != r->noMemoryBefore ? "too many names or messages" :
-             w->gaps != r->gapsBefore && now - r->lossAt > LOSS_NS ? "bytes of a connection are missing" :
-             w->gaps != r->gapsBefore || state.dropped != r->droppedBefore ? "packets came faster than they are read" :
-             "";
     r->droppedBefore = state.dropped;
-    r->gapsBefore = w->gaps;
-    r->crowdedBefore = w->crowded;
-    r->noMemoryBefore = w->noMemory;
     *values = (ebpfMonPacketValues){
         .state = !state.count || state.trouble || r->leftOfSystem ? ebpfMonWireTrouble : ebpfMonWireOn,
         /* fewer than before: a source was closed */
@@ -441,7 +432,9 @@ void ebpfMonPacketReaderTick(ebpfMonPacketReader *r, double seconds, ebpfMonPack
         .lost = state.dropped + w->gaps + w->noMemory + w->crowded,
         .gaps = w->gaps, .circuits = w->circuits,
     };
-    strcpy(values->newest, reason);
+    strcpy(values->newest, now - r->lossAt < LOSS_NS ? "packets came faster than they are read" :
+           values->gaps != r->gapsBefore ? "bytes of a connection are missing" : "too much at once");
+    r->gapsBefore = w->gaps;
     strcpy(values->trouble, state.trouble || r->leftOfSystem ? "packets of a namespace are not read" : "");
     r->passedBefore = state.passed;
 }

@@ -300,13 +300,6 @@ static inline double ebpfMonTargetGetWholeCost(const ebpfMonTarget *t)
     return ebpfMonTargetGetCost(t) + t->packets.cost;
 }
 
-/* Nonzero: the result of a put that was made at this time (monotonic ns) is in the event ring, or comes. Under the
- * lock. */
-static inline int ebpfMonTargetSendsResult(const ebpfMonTarget *t, uint64_t at)
-{
-    return (t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn)) != 0 || at < t->resultsUntil;
-}
-
 /* The known number of processings of one record; the second function: of all records, now[index]. Under the lock. */
 uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t index);
 void ebpfMonTargetCountRecords(const ebpfMonTarget *t, uint64_t *now);

@@ -70,7 +70,8 @@ static void testScans(uint32_t id)
            health.scan[1].period);
     t[1].scan.late = 2;
     publish(&ioc, t, 3, NOW);
-    testOk1(health.lateCount == 2 && health.scan[1].late == 2 && strcmp(health.scan[1].topRoot, "R:LATE") == 0);
+    testOk(health.lateCount == 2 && health.scan[1].late == 2 && strcmp(health.scan[1].topRoot, "R:LATE") == 0 &&
+               strstr(health.lateText, " was late in the last 10 s"), "in time again at once: %s", health.lateText);
     publish(&ioc, t, 3, NOW + 11 * S);
     testOk1(health.lateCount == 2 && strcmp(health.scan[0].topRoot, "R:TOP") == 0);
     t[0].heldCount = 1;

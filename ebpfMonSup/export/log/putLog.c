@@ -130,7 +130,7 @@ void ebpfMonPutLogAddPut(ebpfMonPutLog *s, const ebpfMonPut *put, double now)
     if (s->conf.mode == ebpfMonLogChanges && ebpfMonPutLogIsUnchanged(put))
         s->counts.skipped++;
     /* those that failed, wait or are unexpected have to be seen, and a summary hides its puts */
-    else if (s->burst && !ebpfMonPutStandsAlone(put))
+    else if (s->burst && !put->unexpected && put->result != ebpfMonPutPending && !ebpfMonPutHasFailed(put))
         s->counts.joined += !ebpfMonBurstAddPut(s->burst, put, now);
     else
         addPutLine(s, put, NULL);
