@@ -24,6 +24,7 @@
 #include "access/guard.h"
 #include "clients/clients.h"
 #include "common/clock.h"
+#include "common/text.h"
 #include "common/worker.h"
 #include "ebpfMonModule.h"
 #include "export/shared/recordQueue.h"
@@ -51,7 +52,7 @@ typedef struct {
     uint64_t rows;    /* in the file */
     uint64_t lost;    /* since the start */
     int      losing;  /* alarm severity: MAJOR_ALARM if it has grown in the last minute */
-    char     losingText[80];
+    char     losingText[240];
     char     message[320];
 } ebpfMonHistoryValues;
 
@@ -84,6 +85,7 @@ typedef struct {
     double trees;                 /* that may be kept now; this one and the next: event thread */
     uint64_t treesAt;             /* monotonic ns */
     /* the thread's own */
+    char why[160];                /* the newest trouble, also when it is over */
     ebpfMonHistoryValues values;
     ebpfMonHistoryStore *store;   /* NULL: the file cannot be written now */
     ebpfMonHistoryRuns  *runs;
@@ -388,6 +390,7 @@ static void setTrouble(ebpfMonHistory *h, const char *why)
 {
     char text[sizeof(h->values.message)];
 
+    ebpfMonTextCopy(h->why, sizeof(h->why), why);
     snprintf(text, sizeof(text), "history: %s", why); /* it stands in the light of the host, too */
     if (h->values.state != 2 || strcmp(h->values.message, text) != 0)
         errlogSevPrintf(errlogMajor, "ebpfMon: history %s: %s\n", h->conf.file, why);
@@ -543,8 +546,8 @@ static void showValues(ebpfMonHistory *h)
         h->lostAt = now;
     h->lostBefore = h->values.lost;
     h->values.losing = h->lostAt && now - h->lostAt < LOSING_NS ? MAJOR_ALARM : NO_ALARM;
-    snprintf(h->values.losingText, sizeof(h->values.losingText), "%llu rows of the history are lost",
-             (unsigned long long)h->values.lost);
+    snprintf(h->values.losingText, sizeof(h->values.losingText), "%llu rows of the history are lost%s%s",
+             (unsigned long long)h->values.lost, h->why[0] ? ": " : "", h->why);
     ebpfMonModuleShowValues(h->module, &h->shown, &h->values, sizeof(h->values));
 }
 
