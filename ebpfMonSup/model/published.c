@@ -88,12 +88,16 @@ void ebpfMonPublishedNotify(ebpfMonGroup group)
 static int updateState(ebpfMonPublished *published)
 {
     int isStuck = published->stuck[0] && published->ownState != ebpfMonFailed;
-    ebpfMonState state = isStuck ? ebpfMonDegraded : published->ownState;
+    int isMute = published->hasNoTables && published->ownState == ebpfMonRunning;
+    ebpfMonState state = isStuck || isMute ? ebpfMonDegraded : published->ownState;
     char message[sizeof(published->stateMessage)];
     int changed;
 
     if (isStuck)
         snprintf(message, sizeof(message), "no progress: %s. What it does for others is missing", published->stuck);
+    else if (isMute)
+        strcpy(message, "no tables: the PVA server does not run (see the log). Where lo is the only interface, set "
+               "EPICS_PVAS_INTF_ADDR_LIST=127.0.0.1");
     else
         memcpy(message, published->ownMessage, sizeof(message));
     changed = published->state != state || strcmp(published->stateMessage, message) != 0;

@@ -492,6 +492,7 @@ typedef struct ebpfMonPublished {
     int      isMeasured; /* nonzero: since the start, one second of all IOCs was published, so rates, costs and loads
                           * are known */
     char     operators[512];   /* who may write to the control PVs; set once, before records process */
+    int      hasNoTables;      /* the PVA server does not run */
     char     stuck[200];       /* names of threads that make no progress; empty: none */
     ebpfMonHostValues       host;
     ebpfMonLossValues       losses;

@@ -6,9 +6,11 @@
 #include <exception>
 
 #include <alarm.h>
+#include <iocsh.h>
 #include <pv/alarm.h>
 #include <pv/channelProviderLocal.h>
 #include <pv/pvDatabase.h>
+#include <pv/reftrack.h>
 #include <pv/standardField.h>
 
 #include "record/pvaServe.h"
@@ -159,6 +161,12 @@ void ebpfMonPvaServeRemove(void *served)
     delete table;
 }
 
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations" /* what is new instead, older releases do not have */
+int ebpfMonPvaServeIsMissing(void)
+{
+    return iocshFindCommand("pvasr") && !epics::readRefCounter("ServerContextImpl");
+}
+
 #else
 
 #include "record/pvaServe.h"
@@ -174,6 +182,11 @@ void ebpfMonPvaServePost(void *, const ebpfMonTableCells *, unsigned, const ebpf
 
 void ebpfMonPvaServeRemove(void *)
 {
+}
+
+int ebpfMonPvaServeIsMissing(void)
+{
+    return 0;
 }
 
 #endif

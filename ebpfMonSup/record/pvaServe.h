@@ -27,6 +27,8 @@ void ebpfMonPvaServePost(void *served, const ebpfMonTableCells *cells, unsigned 
                          const ebpfMonTableMoment *moment);
 /* Removes the table. */
 void ebpfMonPvaServeRemove(void *served);
+/* Nonzero: this IOC has a PVA server, and it does not run: pvAccessCPP starts none where "lo" is the only interface. */
+int ebpfMonPvaServeIsMissing(void);
 
 #ifdef __cplusplus
 }

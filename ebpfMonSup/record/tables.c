@@ -35,7 +35,10 @@ typedef struct tableOf {
 struct ebpfMonTables {
     epicsMutexId lock; /* guards the list against shell and callback threads */
     tableOf     *first;
+    unsigned     missing; /* so many times in turn the PVA server was looked for in vain */
 };
+
+#define MISSING_LOOKS 5 /* about once a second; it starts after the monitor */
 
 /* Finds a table by its name, or makes one. NULL: the name is too long, or there is no memory. */
 static tableOf *findTable(ebpfMonTables *tables, const char *name)
@@ -190,6 +193,11 @@ void ebpfMonTablesRemove(ebpfMonTables *tables)
 void ebpfMonTablesPost(ebpfMonTables *tables, ebpfMonGroup group)
 {
     epicsMutexMustLock(tables->lock);
+    if (group == ebpfMonGroupState) {
+        tables->missing = ebpfMonPvaServeIsMissing() ? tables->missing + 1 : 0;
+        ebpfMonPublishedLock()->hasNoTables = tables->missing >= MISSING_LOOKS;
+        ebpfMonPublishedUnlock();
+    }
     for (tableOf *table = tables->first; table; table = table->next)
         if (table->served && table->cells[0].pv->group == (int)group)
             postTable(table);

@@ -502,3 +502,11 @@ def test_watched_ioc_is_not_disturbed(new_ioc, monitor):
     with open(f"/proc/{ioc.pid}/status") as f:
         assert "TracerPid:\t0" in f.read()
     assert not [l for l in ioc.process.lines if "rror" in l]
+
+
+def test_without_a_pva_server(new_monitor):
+    """pvAccessCPP starts no server where lo is the only interface, unless it gets its address."""
+    monitor = new_monitor(environ={"EPICS_PVAS_INTF_ADDR_LIST": ""}).launch()
+    monitor.wait_text("STATE_MSG", lambda t: t.startswith("no tables: the PVA server does not run"), 20)
+    assert monitor.get("STATE", as_string=True) == "Degraded" and monitor.get("STATE.SEVR") == 1
+    assert "PVA server" in monitor.text("HOST_STATUS_MSG")
