@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "common/clock.h"
+#include "common/text.h"
 #include "export/shared/jsonGen.h"
 #include "history/historyMinutes.h"
 
 #define MINUTE_NS  (60 * EBPFMON_SECOND_NS)
 #define CLIENTS_NS (10 * EBPFMON_SECOND_NS) /* clients/clients.h: a look comes as often */
+#define LOSING_NS  (600 * EBPFMON_SECOND_NS) /* a loss that goes on is told again after this */
 #define TOP        20  /* records of each list, a minute */
 #define SEARCHED   60  /* s for which nobody answers a search before it is told */
 #define ROW_SIZE   400
@@ -53,6 +55,10 @@ struct ebpfMonHistoryMinutes {
     seenClient client[EBPFMON_CLIENT_ROWS];
     unsigned   clients;
     int        areClientsKnown; /* all clients were published at the last look */
+    uint64_t   lostBefore[EBPFMON_LOSSES_MAX + 1]; /* counts at the last look for losses; the last one: of packets */
+    uint64_t   lost[EBPFMON_LOSSES_MAX + 1]; /* … what was lost since then and is not told */
+    uint64_t   lostSince;  /* monotonic ns: since when, at the earliest */
+    int        isLosing;   /* something was lost at the last look */
 };
 
 ebpfMonHistoryMinutes *ebpfMonHistoryMinutesNew(ebpfMonHistoryMinuteFn add, void *arg)
@@ -325,6 +331,44 @@ static void lookForClients(ebpfMonHistoryMinutes *m, const ebpfMonClientValues *
     m->areClientsKnown = areAll;
 }
 
+/* Puts and chains of this time may be missing. The begin of a loss is told at once, what follows in one row. */
+static void tellLosses(ebpfMonHistoryMinutes *m, const ebpfMonLossValues *v, uint64_t now)
+{
+    char text[ROW_SIZE] = "";
+    uint64_t sum = 0;
+
+    for (unsigned i = 0; i <= EBPFMON_LOSSES_MAX; i++)
+        if (m->lost[i]) {
+            ebpfMonTextAdd(text, sizeof(text), "%s%s (%llu)", sum ? ", " : "", i < EBPFMON_LOSSES_MAX ? v->by[i].reason :
+                           "packets", (unsigned long long)m->lost[i]);
+            sum += m->lost[i];
+        }
+    addText(m, 0, "lost", NULL, NULL, "%llu %llu events that the monitor did not see: %s", (unsigned long long)sum,
+            (unsigned long long)(now - m->lostSince), text);
+    memset(m->lost, 0, sizeof(m->lost));
+    m->lostSince = now;
+}
+
+static void lookForLosses(ebpfMonHistoryMinutes *m, const ebpfMonLossValues *v, uint64_t packets, uint64_t now)
+{
+    int isLosing = 0, isUntold = 0;
+
+    for (unsigned i = 0; i <= EBPFMON_LOSSES_MAX; i++) {
+        uint64_t count = i < EBPFMON_LOSSES_MAX ? v->by[i].count : packets;
+        uint64_t more = count - (count < m->lostBefore[i] ? 0 : m->lostBefore[i]); /* LOST_RESET makes it smaller */
+
+        m->lostBefore[i] = count;
+        m->lost[i] += more;
+        isLosing |= more > 0;
+        isUntold |= m->lost[i] > 0;
+    }
+    if (isUntold && (!isLosing || !m->isLosing || now - m->lostSince > LOSING_NS))
+        tellLosses(m, v, now);
+    if (!isUntold)
+        m->lostSince = now;
+    m->isLosing = isLosing;
+}
+
 static double getSeconds(const epicsTimeStamp *stamp)
 {
     return stamp->secPastEpoch + stamp->nsec / 1e9;
@@ -369,6 +413,7 @@ void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *m, const ebpfMonPublished 
     if (now - m->clientsAt >= CLIENTS_NS) {
         if (clients)
             lookForClients(m, clients);
+        lookForLosses(m, &p->losses, p->packets.lost, now);
         m->clientsAt = now;
     }
     if (!m->begin) {

@@ -230,15 +230,17 @@ static sqlite3 *openReader(const char *file, int mayChange, char *why, size_t si
         int flags = SQLITE_OPEN_READONLY | (unchanged ? SQLITE_OPEN_URI : 0);
 
         if (ebpfMonSqliteOpen(&reader, &kind, unchanged ? uri : file, flags, why, size) == 0) {
-            if (ebpfMonSqliteGetNumber(&reader, "SELECT count(*) FROM sqlite_master", why, size) > 0) {
-                /* if these fail, so will the questions */
-                if (ebpfMonHistoryStoreIsOld(reader.db))
-                    sqlite3_exec(reader.db, oldRows[getVersion(&reader)], NULL, NULL, NULL);
-                sqlite3_exec(reader.db, gaps, NULL, NULL, NULL);
+            int64_t tables = ebpfMonSqliteGetNumber(&reader, "SELECT count(*) FROM sqlite_master", why, size);
+
+            if (tables == 0)
+                snprintf(why, size, "the file is empty. If it is a copy of a file that a monitor writes: make it with "
+                         "sqlite3 .backup");
+            else if (tables > 0 && (!ebpfMonHistoryStoreIsOld(reader.db) ||
+                     sqlite3_exec(reader.db, oldRows[getVersion(&reader)], NULL, NULL, NULL) == SQLITE_OK) &&
+                     sqlite3_exec(reader.db, gaps, NULL, NULL, NULL) == SQLITE_OK)
                 return reader.db;
-            }
-            snprintf(why, size, "the file is empty. If it is a copy of a file that a monitor writes: make it with "
-                     "sqlite3 .backup");
+            else if (tables > 0)
+                ebpfMonHistoryStoreDescribe(reader.db, why, size);
         }
         ebpfMonSqliteClose(&reader, NULL, 0);
     }
@@ -498,5 +500,12 @@ void ebpfMonHistoryRowUnpack(const uint8_t *at, ebpfMonHistoryRow *row)
     for (int i = 0; i < EBPFMON_HISTORY_TEXTS; i++) {
         p += strlen(p) + 1;
         *text[i] = p;
+    }
+    if (strcmp(row->kind, "lost") == 0) { /* how many, and in how many ns (historyMinutes.c) */
+        char *end;
+
+        row->n = strtoull(row->value, &end, 10);
+        row->first -= strtoull(end, &end, 10);
+        row->value = end + (*end == ' ');
     }
 }

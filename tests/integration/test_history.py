@@ -770,6 +770,11 @@ def test_cannot_be_written(new_monitor, tmp_path):
     monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}"']).start()
     until(lambda: monitor.get("HISTORY_STATE") == 2, 20, "trouble")
     assert "another program" in monitor.text("HISTORY_MSG") and monitor.get("STATE", as_string=True) == "Running"
+    with sqlite3.connect(tmp_path / "cut.sqlite") as base:
+        base.executescript(V1 + V2.replace("user_version = 2", "user_version = 3") + "; ALTER TABLE rows ADD COLUMN trace TEXT")
+    cut = (tmp_path / "cut.sqlite").read_bytes()
+    (tmp_path / "cut.sqlite").write_bytes(cut[:4096] + bytes(len(cut) - 4096))
+    assert "malformed" in subprocess.run([ASK, "-d", tmp_path / "cut.sqlite"], capture_output=True, text=True).stderr
     mine, second = (new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path}/mine.sqlite"']).start() for _ in range(2))  # each put would be there twice
     until(lambda: second.text("HISTORY_MSG").startswith("another monitor writes"), 20, lambda: second.text("HISTORY_MSG"))
     os.kill(mine.process.pid, signal.SIGKILL)

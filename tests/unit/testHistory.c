@@ -187,6 +187,19 @@ static void testMinutes(void)
     clients.rows = clients.count = 0;
     lookForSeconds(m, &now, 11);
     testOk(!written.lines[0], "if not all clients were published, nobody is said to have left");
+
+    strcpy(published.losses.by[1].reason, "event ring full");
+    published.losses.by[1].count = 5;
+    lookForSeconds(m, &now, 10);
+    testOk(has("0 lost - - 5 10000000000 events that the monitor did not see: event ring full (5)\n"), "a loss");
+    published.losses.by[1].count = 1; /* after a reset */
+    published.packets.lost = 2;
+    lookForSeconds(m, &now, 10);
+    testOk(!strstr(written.lines, "lost"), "what follows …");
+    published.packets.lost = 3;
+    lookForSeconds(m, &now, 20);
+    testOk(has("0 lost - - 4 30000000000 events that the monitor did not see: event ring full (1), packets (3)\n"),
+           "… is told when it ends");
 }
 
 /* --- the file --- */
@@ -330,6 +343,22 @@ static void testTriggers(void)
     }
 }
 
+static void testLost(void)
+{
+    const char *text[1 + EBPFMON_HISTORY_TEXTS] = { "lost", NULL, NULL, "4 30000000000 events: packets (4)" };
+    uint8_t buf[EBPFMON_HISTORY_PACKED];
+    ebpfMonHistoryRow row;
+
+    ebpfMonHistoryRowPack(T0 + DAY, 0, text, buf);
+    ebpfMonHistoryRowUnpack(buf, &row);
+    testOk(row.n == 4 && row.time - row.first == 30 * SECOND && strcmp(row.value, "events: packets (4)") == 0, "n, first");
+    text[0] = "put";
+    text[3] = "nan";
+    ebpfMonHistoryRowPack(T0, 1, text, buf);
+    ebpfMonHistoryRowUnpack(buf, &row);
+    testOk(!row.isNumber, "of NaN there is no smallest one");
+}
+
 static void testReader(void)
 {
     ebpfMonHistoryStore *store;
@@ -356,12 +385,13 @@ static void testReader(void)
 
 MAIN(testHistory)
 {
-    testPlan(29);
+    testPlan(34);
     testRuns();
     testMinutes();
     testShares();
     testAge();
     testTriggers();
+    testLost();
     testReader();
     return testDone();
 }
