@@ -408,6 +408,8 @@ void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *m, const ebpfMonPublished 
 
     if (!p->isMeasured)
         return;
+    if (!m->lostSince)
+        m->lostSince = now;
     lookAtIocs(m, p);
     lookForLateScans(m, &p->health);
     if (now - m->clientsAt >= CLIENTS_NS) {

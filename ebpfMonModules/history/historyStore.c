@@ -281,14 +281,19 @@ static int runStatement(ebpfMonHistoryStore *s, int which, char *why, size_t siz
     return -1;
 }
 
-/* While another program reads, the file beside ours (-wal) cannot begin anew, and grows. */
-static int checkReaders(ebpfMonHistoryStore *s, char *why, size_t size)
+/* While another program reads, the file beside ours (-wal) cannot begin anew, and grows. If somebody has removed it,
+ * nobody can read what is written now. */
+static int checkBeside(ebpfMonHistoryStore *s, char *why, size_t size)
 {
     char path[600];
     struct stat st;
 
     snprintf(path, sizeof(path), "%s-wal", sqlite3_db_filename(s->file.db, "main"));
-    if (stat(path, &st) || (uint64_t)st.st_size <= s->walMost ||
+    if (stat(path, &st)) {
+        snprintf(why, size, "somebody has removed %s. The file is opened again", path);
+        return -1;
+    }
+    if ((uint64_t)st.st_size <= s->walMost ||
         sqlite3_wal_checkpoint_v2(s->file.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL, NULL) == SQLITE_OK)
         return 0;
     snprintf(why, size, "another program reads the file for so long that %s has %llu MB: end it (fuser %s)", path,
@@ -298,7 +303,7 @@ static int checkReaders(ebpfMonHistoryStore *s, char *why, size_t size)
 
 int ebpfMonHistoryStoreBegin(ebpfMonHistoryStore *s, char *why, size_t size)
 {
-    return ebpfMonSqliteCheckMoved(&s->file, why, size) || checkReaders(s, why, size) ||
+    return ebpfMonSqliteCheckMoved(&s->file, why, size) || checkBeside(s, why, size) ||
            ebpfMonSqliteRun(&s->file, "BEGIN IMMEDIATE", why, size) ? -1 : 0;
 }
 

@@ -379,13 +379,19 @@ static void testReader(void)
     sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     testOk(addRows(store, 1, 0, T0, 10, T0) == 0, "… no more");
     sqlite3_close(db);
+    rows = (unsigned)ebpfMonHistoryStoreCount(store);
+    unlink(FILE_NAME "-wal");
+    testOk(addRows(store, 1, 0, T0, 10, T0) && strstr(why, "somebody has removed"), "%s", why);
+    ebpfMonHistoryStoreClose(store);
+    store = openFile(4, 0);
+    testOk(ebpfMonHistoryStoreCount(store) == rows && addRows(store, 1, 0, T0, 10, T0) == 0, "… and no row is lost");
     ebpfMonHistoryStoreClose(store);
     beginFile();
 }
 
 MAIN(testHistory)
 {
-    testPlan(34);
+    testPlan(36);
     testRuns();
     testMinutes();
     testShares();
