@@ -406,10 +406,10 @@ void ebpfMonHistoryMinutesLook(ebpfMonHistoryMinutes *m, const ebpfMonPublished 
 {
     double seconds = (double)(now - m->begin) / EBPFMON_SECOND_NS;
 
-    if (!p->isMeasured)
-        return;
     if (!m->lostSince)
         m->lostSince = now;
+    if (!p->isMeasured)
+        return;
     lookAtIocs(m, p);
     lookForLateScans(m, &p->health);
     if (now - m->clientsAt >= CLIENTS_NS) {
