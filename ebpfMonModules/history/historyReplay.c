@@ -132,7 +132,9 @@ static void forgetPuts(int64_t automatic, int64_t all)
 {
     ebpfMonPublished *p = ebpfMonPublishedLock();
 
-    memset(&p->puts, 0, sizeof(p->puts));
+    p->puts.all.kept = 0; /* the order stays: it has each place once */
+    for (int i = 0; i < ebpfMonPutKinds; i++)
+        p->puts.of[i].kept = 0;
     memset(&p->unexpected, 0, sizeof(p->unexpected));
     p->puts.count = (uint64_t)all;
     p->puts.automatic = (uint64_t)automatic;

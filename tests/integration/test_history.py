@@ -542,6 +542,7 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     first = ioc.get("TOCK")
     until(lambda: ioc.get("TOCK") > first + 12, 20, "ticks")
     ioc.put("SET3", 13)
+    ioc.put("SET1", 14)
     last = ioc.get("TOCK")
     file = until(lambda: next(iter(tmp_path.glob("frozen-*.tar")), None), 30, "the file")
     subprocess.run(["tar", "-xf", file, "-C", tmp_path], check=True)
@@ -598,8 +599,9 @@ def check_replay(replay, file, ioc, at, script):
 
     until(lambda: ioc.name in replay.list("IOC_NAMES"), 20, lambda: replay.list("IOC_NAMES"))
     shows("STATE_MSG", f"replays {file}")
-    shows("PUT_LAST", f" {ioc.prefix}SET3 ")
+    shows("PUT_LAST", f" {ioc.prefix}SET1 ")
     replay.wait("PUT_BAD_OPEN_CNT", lambda n: n == 1)
+    assert [pv for pv in replay.list("PUT_PVS") if pv] == [ioc.prefix + "SET1", ioc.prefix + "SET3"]
     after = datetime.datetime.fromisoformat(steps[begin][0][:26] + "+00:00").astimezone() + datetime.timedelta(microseconds=1)
     for name, value, behind in ("TIME", after.strftime("%Y-%m-%d %H:%M:%S.%f"), 0), ("STEP", 1, 1), ("STEP", 2, 3), ("STEP", -4, -1):
         replay.put("REPLAY_" + name, value)
@@ -609,7 +611,7 @@ def check_replay(replay, file, ioc, at, script):
         shows("PUT_LAST", "no put")
     paused = replay.get("REPLAY_TIME", as_string=True)
     replay.put("REPLAY_SPEED", 20)
-    shows("PUT_LAST", f" {ioc.prefix}SET3 ")
+    shows("PUT_LAST", f" {ioc.prefix}SET1 ")
     assert replay.get("REPLAY_TIME", as_string=True) > paused
 
 
