@@ -339,8 +339,8 @@ static void tellLosses(ebpfMonHistoryMinutes *m, const ebpfMonLossValues *v, uin
 
     for (unsigned i = 0; i <= EBPFMON_LOSSES_MAX; i++)
         if (m->lost[i]) {
-            ebpfMonTextAdd(text, sizeof(text), "%s%s (%llu)", sum ? ", " : "", i < EBPFMON_LOSSES_MAX ? v->by[i].reason :
-                           "packets", (unsigned long long)m->lost[i]);
+            ebpfMonTextAdd(text, sizeof(text), "%s%s (%llu)", sum ? ", " : "",
+                           i < EBPFMON_LOSSES_MAX ? v->by[i].reason : "packets", (unsigned long long)m->lost[i]);
             sum += m->lost[i];
         }
     addText(m, 0, "lost", NULL, NULL, "%llu %llu events that the monitor did not see: %s", (unsigned long long)sum,
