@@ -344,7 +344,8 @@ typedef struct {
 #define IN_TIME "time BETWEEN ?1 AND ?2 "
 
 static const part parts[] = {
-    { "Not watched", "SELECT first AS \"from time\", time AS \"to time\", value AS why, n AS rows FROM gaps "
+    { "Not watched", "SELECT first AS \"from time\", time AS \"to time\", value AS why, "
+      "CASE kind WHEN 'lost' THEN n END AS lost FROM gaps "
       "WHERE time >= ?1 AND first <= ?2 ORDER BY time", NULL },
     { "What happened", "SELECT time, value AS event FROM rows WHERE kind = 'event' AND kind <> 'put' AND " IN_TIME
       "ORDER BY time", "No IOC ended, restarted or hung, no scan was late." },
