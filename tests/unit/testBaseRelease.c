@@ -176,6 +176,7 @@ static void makeClient(const ebpfMonBaseRelease *b)
     memcpy(rsrv.client + b->client.chanList, &channels, sizeof(channels));
     set64(rsrv.ciu, b->channel.client, at(rsrv.client));
     set64(rsrv.ciu, b->channel.asClientPVT, at(rsrv.as));
+    set64(rsrv.as, b->asgClient.access - 12, at(rsrv.buf)); /* pcallback, level, access */
     rsrv.chan.addr.precord = fakeAddress(FAKE_AO);
     set64(rsrv.ciu, b->channel.dbch, b->has.channels ? at(&rsrv.chan) : fakeAddress(FAKE_AO));
 }
@@ -211,6 +212,9 @@ static void testServer(int is314)
     makeClient(b);
     set64(rsrv.ciu, b->channel.client, 0);
     testOk(isServerKnown() == -1 && strcmp(odd, "channel_in_use.client") == 0, "the channel belongs to no client");
+    makeClient(b);
+    set64(rsrv.as, b->asgClient.access - 12, 0);
+    testOk(isServerKnown() == -1 && strcmp(odd, "channel_in_use.asClientPVT") == 0, "its rights lie elsewhere");
     rsrv.q = (struct layoutList){ 0 };
     testOk(isServerKnown() == 0, "the list has no client");
 }
@@ -281,7 +285,7 @@ static void testChoice(void)
 
 MAIN(testBaseRelease)
 {
-    testPlan(11 + 2 + 9 + 3 + 14 + 6);
+    testPlan(11 + 2 + 9 + 3 + 16 + 6);
     fakeMake();
     mem = ebpfMonMemNew(getpid());
     testDecision();
