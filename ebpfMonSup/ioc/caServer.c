@@ -120,10 +120,7 @@ static const char *findOddOfChannel(const Look *l, uint64_t at, uint64_t client)
     const ebpfMonBaseRelease *b = l->base;
     char ciu[CHANNEL_HEAD];
     uint64_t precord, as;
-    struct { /* asgClient, in 3.14 to 7.0.10; for each channel the server sets a callback */
-        uint64_t callback;
-        uint32_t level, access;
-    } rights;
+    struct { uint64_t callback; uint32_t level, access; } rights; /* asgClient's; the server always sets a callback */
 
     if (ebpfMonMemRead(l->mem, at, ciu, sizeof(ciu)) || ebpfMonMemNumberAt(ciu, b->channel.client) != client)
         return "channel_in_use.client";
@@ -133,9 +130,8 @@ static const char *findOddOfChannel(const Look *l, uint64_t at, uint64_t client)
     if (ebpfMonCatalogueFindAddr(l->cat, precord) < 0)
         return "channel_in_use.dbch";
     as = ebpfMonMemNumberAt(ciu, b->channel.asClientPVT);
-    as = as ? as + b->asgClient.access - offsetof(typeof(rights), access) : 0;
-    if (!as || (ebpfMonMemRead(l->mem, as, &rights, sizeof(rights)) == 0 && rights.callback &&
-                rights.access <= EBPFMON_AS_WRITE))
+    if (!as || (ebpfMonMemRead(l->mem, as + b->asgClient.access - 12, &rights, sizeof(rights)) == 0 &&
+                rights.callback && rights.access <= EBPFMON_AS_WRITE))
         return NULL;
     return "channel_in_use.asClientPVT";
 }
