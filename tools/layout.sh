@@ -38,7 +38,7 @@ for stem in libCom dbCore; do perl "$perl/makeAPIheader.pl" -o "$work/${stem}API
 
 # In the order of Base's rules: what Linux has of its own comes before what systems have in common.
 folders=$(find "$source" \( -name '*.h' -o -name dbScan.c -o -name epicsRingBytes.c -o -name errlog.c \) ! -path '*/O.*' ! -path '*/test/*' ! -path '*/pv*' \
-          ! -path "$source/include/*" -printf '%h\n' | sort -u)
+          ! -path "$source/include/*" -printf '%h\n' | sed 's,/valgrind$,,' | sort -u)
 includes=-I$work
 for end in os/Linux os/posix os/default compiler/gcc compiler/default; do
     for folder in $(echo "$folders" | grep "/$end\$"); do includes="$includes -I$folder"; done

@@ -68,7 +68,7 @@ static inline void logEvent(void *arg, const ebpfMonWireEvent *e)
 {
     static const char *const kinds[] = { "opened", "closed", "unread", "foreign", "user", "channel", "still", "gone",
         "put", "reply", "value", "read", "subscribe", "gap", "given up", "crowded", "search", "found", "beacon",
-        "tls failed", "update", "flow" };
+        "tls failed", "update", "refused", "flow" };
     eventLog *log = arg;
     uint32_t sum = 0, base = e->seq || e->end ? log->base[e->fromServer] : 0;
 
