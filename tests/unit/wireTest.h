@@ -69,6 +69,7 @@ static inline void logEvent(void *arg, const ebpfMonWireEvent *e)
     static const char *const kinds[] = { "opened", "closed", "unread", "foreign", "user", "channel", "still", "gone",
         "put", "reply", "value", "read", "subscribe", "gap", "given up", "crowded", "search", "found", "beacon",
         "tls failed", "update", "refused", "flow" };
+    _Static_assert(sizeof(kinds) / sizeof(kinds[0]) == ebpfMonWireFlow + 1, "a word for each kind");
     eventLog *log = arg;
     uint32_t sum = 0, base = e->seq || e->end ? log->base[e->fromServer] : 0;
 
