@@ -27,6 +27,7 @@
 #define COST_NS     (10 * EBPFMON_SECOND_NS) /* the cost is a mean over this time */
 #define TOLD_NS     (5 * EBPFMON_SECOND_NS)  /* a client that is stalled for so long is an event */
 #define TOLD_MAX    5    /* such lines of one look */
+#define GATEWAYS_IN_A_ROW 4
 #define IOCS_MAX    EBPFMON_SUBSCRIPTION_IOCS
 #define OTHERS      "others"
 #define LOOK_SECONDS 1.0 /* each of LOOK_TRIES waits so long, with a sign of progress in between */
@@ -917,26 +918,36 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
     return found;
 }
 
-unsigned ebpfMonSubscriptionsFindBehind(const ebpfMonSubscriptions *d, const ebpfMonFlowClient *gateway, const char *pv,
-                                        const char *name, ebpfMonFlowClient *worst)
+/* "found": so many were before. Only the last one on a way is a client, but each connection may be the worst. */
+static unsigned addBehind(const ebpfMonSubscriptions *d, pid_t gateway, const char *pv, const char *name,
+                          unsigned depth, unsigned found, ebpfMonFlowClient *worst)
 {
     uint64_t now = ebpfMonClockMonotonic();
-    unsigned found = 0;
 
-    for (size_t i = 0; gateway->pid && i < d->pva.monitors; i++) {
+    for (size_t i = 0; gateway && depth < GATEWAYS_IN_A_ROW && i < d->pva.monitors; i++) {
         const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
         const ebpfMonFlowPvaClient *c = &d->pva.client[m->client];
+        const unsigned before = found;
         ebpfMonFlowClient behind;
 
-        if (c->iocId || c->server != gateway->pid || strcmp(m->name, pv) != 0 ||
-            (name[0] && !ebpfMonFlowIsNamed(&c->is, name)))
+        if (c->iocId || c->server != gateway || strcmp(m->name, pv) != 0)
+            continue;
+        found = addBehind(d, c->is.pid, pv, name, depth + 1, found, worst);
+        if (found == before && name[0] && !ebpfMonFlowIsNamed(&c->is, name))
             continue;
         behind = c->is;
         behind.flow = ebpfMonFlowMonitorGetState(&d->pva, m, now, &behind.since);
-        if (!found++ || behind.flow > worst->flow)
+        if (!found || behind.flow > worst->flow)
             *worst = behind;
+        found += found == before;
     }
     return found;
+}
+
+unsigned ebpfMonSubscriptionsFindBehind(const ebpfMonSubscriptions *d, const ebpfMonFlowClient *gateway, const char *pv,
+                                        const char *name, ebpfMonFlowClient *worst)
+{
+    return addBehind(d, gateway->pid, pv, name, 0, 0, worst);
 }
 
 int ebpfMonSubscriptionsFindServed(const ebpfMonSubscriptions *d, const char *pv, const char *client, char *text,

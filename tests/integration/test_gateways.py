@@ -330,11 +330,18 @@ def test_readers_through_channel_access(ioc, monitor, tmp_path):
 def test_two_gateways(ioc, monitor, log, gateway, tmp_path):
     second = Gateway(tmp_path, gateway.port)
     person = Person(BOB, second.port)
+    reader = Process([sys.executable, "-u", "-c", SUBSCRIBER, second.port, ioc.prefix + "R2"], loopback.environment())
     try:
         line = put(log, ioc, person, ("A1", 7.25))["A1"]
         assert line["user"] == BOB and line["gateway"] == f"pvagw[{second.pid}], pvagw[{gateway.pid}]", line
         assert line["gateway_server"] == f"127.0.0.1:{second.port + 1000}" and "who_sure" not in line, line
+        reader.wait_line("got")
+        why = lambda: "\n".join(monitor.command(f'ebpfMonWhy "{ioc.prefix}R2" {reader.pid}'))  # noqa: E731
+        until(lambda: re.search(rf"behind +fine +it has read all.* pid {reader.pid}\)", why()), 20, why)
+        reader.halt()
+        until(lambda: f"pid {reader.pid}); a signal or a debugger has stopped its process" in why().splitlines()[1], 20, why)
     finally:
+        reader.kill()
         person.discard()
         second.discard()
 
