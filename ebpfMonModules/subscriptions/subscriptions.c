@@ -930,7 +930,7 @@ static unsigned addBehind(const ebpfMonSubscriptions *d, pid_t gateway, const ch
         const unsigned before = found;
         ebpfMonFlowClient behind;
 
-        if (c->iocId || c->server != gateway || strcmp(m->name, pv) != 0)
+        if (c->iocId || c->server != gateway || (pv[0] && strcmp(m->name, pv) != 0))
             continue;
         found = addBehind(d, c->is.pid, pv, name, depth + 1, found, worst);
         if (found == before && name[0] && !ebpfMonFlowIsNamed(&c->is, name))

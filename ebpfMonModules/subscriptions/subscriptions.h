@@ -118,8 +118,8 @@ typedef void (*ebpfMonSubscriptionsEachFn)(void *arg, const ebpfMonFlowClient *c
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *subs, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
                               void *arg, char *why, size_t size);
 
-/* How many clients behind this gateway have subscribed to this PV ("name": that it names; "": all), as far as packets
- * have shown them. *worst: the one with most in its way. */
+/* How many clients behind this gateway have subscribed to this PV ("": any; "name": that it names; "": all), as far as
+ * packets have shown them. *worst: the one with most in its way. */
 unsigned ebpfMonSubscriptionsFindBehind(const ebpfMonSubscriptions *subs, const ebpfMonFlowClient *gateway,
                                         const char *pv, const char *name, ebpfMonFlowClient *worst);
 

@@ -44,6 +44,7 @@ typedef struct {
     unsigned monitors;      /* of pvAccess that are seen, of any client */
     unsigned matching;      /* to this field, of this client */
     int      isUnconnected; /* this client has no channel */
+    int      isRenamed;     /* perhaps it has subscribed by another name: at a gateway of which nobody has this one */
     ebpfMonFlowClient worst;
     ebpfMonFlowSubscription sub;
     ebpfMonFlowClient behind; /* … if that is a gateway, the worst of its clients … */
@@ -190,8 +191,11 @@ static void addSubscription(void *arg, const ebpfMonFlowClient *client, const eb
     if (strcmp(field, w->field) != 0)
         return;
     behinds = ebpfMonSubscriptionsFindBehind(w->subs, client, sub->pv, isNamed ? "" : w->client, &behind);
-    if (!isNamed && !behinds)
+    if (!isNamed && !behinds) {
+        w->isRenamed |= ebpfMonSubscriptionsFindBehind(w->subs, client, "", w->client, &behind) &&
+                        !ebpfMonSubscriptionsFindBehind(w->subs, client, sub->pv, "", &behind);
         return;
+    }
     badness = badnessOf(client, sub) + 1e6 * behind.flow;
     if (!w->matching || badness > badnessOf(&w->worst, &w->sub) + 1e6 * w->behind.flow) {
         w->worst = *client;
@@ -424,6 +428,9 @@ static void judgePost(why *w)
     else if ((w->isUnconnected = w->known >= 0 && !w->matching && w->client[0] &&
               ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0]))
         setStep(w, stepPost, whyStops, "the client \"%.60s\" is not connected: %s", w->client, reason);
+    else if (w->known >= 0 && !w->matching && w->client[0] && w->isRenamed)
+        setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it by this name; a gateway has, perhaps "
+                "for it", w->client);
     else if (w->known >= 0 && !w->matching && w->client[0])
         setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it%s", w->client,
                 describeFiles(w, reason, sizeof(reason)));

@@ -350,6 +350,7 @@ def test_other_names(ioc, monitor, log, tmp_path):
     """A gateway that changes names: after three puts the monitor knows how, and before that it says that it does not."""
     changing = Gateway(tmp_path, ioc.port, pvlist=r"GW:(.*) ALIAS \1" + "\n")
     person = Person(BOB, changing.port)
+    reader = Process([sys.executable, "-u", "-c", SUBSCRIBER, changing.port, f"GW:{ioc.prefix}R"], loopback.environment())
     step = lines(log, ioc, 5, person)
     records = RECORDS[:5]
     next(step)
@@ -363,7 +364,11 @@ def test_other_names(ioc, monitor, log, tmp_path):
         for o in seen[3:]:
             check_person(o, BOB, changing)
             assert o["channel"] == f"GW:{o['pv']}", o
+        reader.wait_line("got")
+        why = lambda: "\n".join(monitor.command(f'ebpfMonWhy "{ioc.prefix}R" {reader.pid}'))  # noqa: E731
+        until(lambda: re.search(r"post +not known +no client .* a gateway has, perhaps for it", why()), 20, why)
     finally:
+        reader.kill()
         person.discard()
         changing.discard()
 
