@@ -429,8 +429,8 @@ static void judgePost(why *w)
               ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0]))
         setStep(w, stepPost, whyStops, "the client \"%.60s\" is not connected: %s", w->client, reason);
     else if (w->known >= 0 && !w->matching && w->client[0] && w->isRenamed)
-        setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it by this name; a gateway has, perhaps "
-                "for it", w->client);
+        setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it by this name; a gateway has, "
+                "perhaps for it", w->client);
     else if (w->known >= 0 && !w->matching && w->client[0])
         setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it%s", w->client,
                 describeFiles(w, reason, sizeof(reason)));
