@@ -28,9 +28,9 @@
 #define TRUSTED       4096       /* places, by pid, a power of two */
 #define SHARE_NS      EBPFMON_SECOND_NS /* what the processes of one user together may cost … */
 #define SHARE_LEAK    20         /* … and then a twentieth of the time */
-#define CPU_NS        (EBPFMON_SECOND_NS * 2 / 5) /* CPU time that they may take … */
+#define CPU_NS        (4 * EBPFMON_SECOND_NS) /* CPU time that they may take: a dozen large IOCs start at once … */
 #define CPU_LEAK      50         /* … and then 2 % of the time: with what is not charged, less than a twentieth */
-#define CPU_DEBT      (2 * CPU_NS) /* beyond that nothing new is looked at: one look may cost a second */
+#define CPU_DEBT      (CPU_NS + CPU_NS / 10) /* beyond that nothing new is looked at: one look may cost a second */
 #define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for … */
 #define TURN_NS       EBPFMON_SECOND_NS /* … and one of its processes is looked at in this time */
 #define ASIDE_NS      EBPFMON_SECOND_NS /* after the first time, doubled each time */
@@ -157,7 +157,7 @@ static user *getUser(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now)
 
     for (unsigned i = 0; !u && i < USERS - 1; i++)
         if (!accounts->user[i].isUsed ||
-            (!accounts->user[i].stuck && now - accounts->user[i].at > SHARE_NS * CPU_LEAK)) {
+            (!accounts->user[i].stuck && now - accounts->user[i].at > CPU_DEBT * CPU_LEAK)) {
             u = &accounts->user[i];
             *u = (user){ .uid = uid, .isUsed = 1, .at = now };
         }

@@ -11,7 +11,7 @@
  * to their user: all processes of a user together may make callers wait 1 s, and after that 5 % of the time. When a
  * user has used up this share, each of its jobs gets an eighth of its time limit. The time that a reader waits for a
  * CPU is not charged: on a busy host it tells nothing about the process. The CPU time that we need for its processes is
- * charged, too: 0.4 s, and after that 2 % of the time. One look may cost more: who owes 0.8 s waits until he does not.
+ * charged, too: 4 s, and after that 2 % of the time. One look may cost more: who owes 4.4 s waits until he does not.
  * System users, root before all, pay only for jobs that were abandoned: on a busy host most processes are theirs, and
  * their IOCs must not wait for that. A user may have 8 abandoned readers, a system user 32, all users 64. Beyond that
  * only trusted processes are read, IOCs whose database was read, until 80 readers are abandoned.

@@ -133,7 +133,7 @@ static void testCpu(void)
     testDiag("CPU time");
     ebpfMonForeignAccountsChargeCpu(accounts, 0, 100 * SECOND, now);
     testOk1(!ebpfMonForeignAccountsIsUserCharged(accounts, 0, now));
-    ebpfMonForeignAccountsChargeCpu(accounts, someone, 399 * MS, now);
+    ebpfMonForeignAccountsChargeCpu(accounts, someone, 3999 * MS, now);
     testOk1(!ebpfMonForeignAccountsIsUserCharged(accounts, someone, now));
     ebpfMonForeignAccountsChargeCpu(accounts, someone, 21 * MS, now);
     testOk1(ebpfMonForeignAccountsIsUserCharged(accounts, someone, now) &&
@@ -142,7 +142,7 @@ static void testCpu(void)
     testOk1(ebpfMonForeignAccountsIsUserCharged(accounts, someone, now));
     now += 100 * MS;
     testOk(!ebpfMonForeignAccountsIsUserCharged(accounts, someone, now), "it may take 2 %% of the time");
-    ebpfMonForeignAccountsChargeCpu(accounts, ebpfMonProcPayer(stranger), 900 * MS, now);
+    ebpfMonForeignAccountsChargeCpu(accounts, ebpfMonProcPayer(stranger), 4500 * MS, now);
     testOk(geteuid() || !ebpfMonForeignAccountsTakeTurn(accounts, stranger, now), "who owes too much has no turn");
     now += 6 * SECOND;
     testOk1(ebpfMonForeignAccountsTakeTurn(accounts, stranger, now));
