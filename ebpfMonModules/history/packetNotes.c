@@ -36,11 +36,6 @@ ebpfMonPacketNotes *ebpfMonPacketNotesNew(const ebpfMonPutRoom *put)
     return n;
 }
 
-void ebpfMonPacketNotesFree(ebpfMonPacketNotes *n)
-{
-    free(n);
-}
-
 static void addLine(ebpfMonPacketNotes *n, const char *line)
 {
     size_t length = strlen(line);

@@ -11,9 +11,8 @@
 
 typedef struct ebpfMonPacketNotes ebpfMonPacketNotes;
 
-/* The room stays the caller's; it may be filled later. NULL without memory. */
+/* The room stays the caller's; it may be filled later. NULL without memory. Never freed. */
 ebpfMonPacketNotes *ebpfMonPacketNotesNew(const ebpfMonPutRoom *put);
-void ebpfMonPacketNotesFree(ebpfMonPacketNotes *notes); /* NULL does no harm */
 
 void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *notes, const ebpfMonWireEvent *event);
 
