@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/hash.h"
 #include "common/text.h"
+#include "host/procNetns.h"
 #include "clients/packetClients.h"
 
 #define CLIENT_BUCKETS  1024  /* powers of two */
@@ -327,7 +328,10 @@ static void setServer(ebpfMonPacketClients *p, ebpfMonPacketClient *c, const ebp
 
     if (server->off || server->isElsewhere)
         server = &none;
-    p->changes += c->iocId != server->iocId || c->pid != server->pid;
+    if (c->iocId != server->iocId || c->pid != server->pid) {
+        p->changes++;
+        c->gateway = !server->iocId && ebpfMonProcIsOurNetns(server->pid, c->peer.netns) ? server->pid : 0;
+    }
     c->iocId = server->iocId;
     c->pid = server->pid;
     memcpy(c->server, server->name, sizeof(c->server));
@@ -416,7 +420,7 @@ typedef struct {
     ebpfMonWireProtocol protocol;
     char     user[64], host[64], server[EBPFMON_IOCNAME_SIZE], name[EBPFMON_CHANNEL_NAME];
     uint32_t iocId;
-    pid_t    pid;      /* of the server */
+    pid_t    gateway;
     uint64_t openedAt, updates, bytes;
     int      isMonitor, isAtLeast;
 } userCopy;
@@ -436,8 +440,8 @@ static userCopy *copyUser(userCopies *to, const ebpfMonPacketClient *c, const ch
         ebpfMonArrayGrow(&to->user, &to->room, to->users + 1, 64, sizeof(*to->user)))
         return NULL;
     copy = &to->user[to->users++];
-    *copy = (userCopy){ .peer = c->peer, .first = c->first, .protocol = c->protocol, .iocId = c->iocId, .pid = c->pid,
-                        .openedAt = c->openedAt };
+    *copy = (userCopy){ .peer = c->peer, .first = c->first, .protocol = c->protocol, .iocId = c->iocId,
+                        .gateway = c->gateway, .openedAt = c->openedAt };
     memcpy(copy->user, c->user, sizeof(copy->user));
     memcpy(copy->host, c->host, sizeof(copy->host));
     memcpy(copy->server, c->server, sizeof(copy->server));
@@ -531,7 +535,7 @@ static void addBehind(usersReport *r, const ebpfMonPutClient *gateway, const cha
     for (size_t i = 0; i < r->all.users; i++) {
         const userCopy *u = &r->all.user[i];
 
-        if (u->iocId || u->pid != (pid_t)gateway->peerPid || strcmp(u->name, name) != 0)
+        if (u->gateway != (pid_t)gateway->peerPid || strcmp(u->name, name) != 0)
             continue;
         isFound = 1;
         addUserAndBehind(r, u, next, depth + 1);
@@ -595,7 +599,7 @@ int ebpfMonPacketClientsHasBehind(ebpfMonPacketClients *p, const char *name)
 
     epicsMutexMustLock(p->lock);
     ch = *bucketOfName(p, name);
-    while (ch && (ch->client->iocId || !ch->client->pid || strcmp(ch->name, name) != 0))
+    while (ch && (!ch->client->gateway || strcmp(ch->name, name) != 0))
         ch = ch->nextOfName;
     epicsMutexUnlock(p->lock);
     return ch != NULL;
@@ -619,7 +623,7 @@ void ebpfMonPacketClientsFindBehind(ebpfMonPacketClients *p, pid_t gateway, cons
     for (const ebpfMonPacketChannel *ch = *bucketOfName(p, name); ch; ch = ch->nextOfName) {
         ebpfMonPacketClient *c = ch->client;
 
-        if (c->iocId || c->pid != gateway || c->mark == p->mark || strcmp(ch->name, name) != 0)
+        if (c->gateway != gateway || c->mark == p->mark || strcmp(ch->name, name) != 0)
             continue;
         c->mark = p->mark;
         behind->clients++;
@@ -634,7 +638,7 @@ void ebpfMonPacketClientsFindBehind(ebpfMonPacketClients *p, pid_t gateway, cons
     }
     for (const ebpfMonPacketClient *c = newest || !name[0] ? ebpfMonPacketClientsNext(p, NULL) : NULL; c;
          c = ebpfMonPacketClientsNext(p, c))
-        behind->unknown += !c->iocId && c->pid == gateway && c->mark != p->mark && isOlder(c);
+        behind->unknown += c->gateway == gateway && c->mark != p->mark && isOlder(c);
     epicsMutexUnlock(p->lock);
 }
 

@@ -57,6 +57,7 @@ typedef struct ebpfMonPacketClient {
     char     user[64], host[64]; /* as it claims; "": not known */
     uint32_t iocId;         /* of the server; 0: no watched IOC */
     pid_t    pid;           /* its process on this host; 0: it is on another one, or the packets do not count */
+    pid_t    gateway;       /* the same if it may be a gateway: no IOC, and in a namespace of the host */
     char     server[EBPFMON_IOCNAME_SIZE];
     unsigned channels, monitors;
     unsigned unkept;        /* monitors that are not kept: there are too many */

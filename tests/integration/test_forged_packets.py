@@ -106,18 +106,21 @@ def test_packets_of_another_namespace(ioc, log, rogue):
     client.close()
 
 
-def test_gateway_in_another_namespace(ioc, log, rogue):
+def test_gateway_in_another_namespace(ioc, log, rogue, monitor):
     """The user has a connection to the IOC. To pass on a put to it he serves, as a gateway, a client that he makes of packets in his own
-    namespace. It stays his put."""
+    namespace. It stays his put, and he is who uses the PV."""
     pv, port = ioc.prefix + "AO", loopback.take_port()
     for value in 301, 302:
         mark = len(log.of(pv))
         process = Process([sys.executable, "-m", "tests.programs.false_gateway", str(rogue.pid), f"{ioc.address}:{ioc.port}", str(port),
                            pv, str(value)], dict(os.environ))
-        process.wait(30)
-        assert "done" in process.lines, process.output()
+        process.wait_line("made")
         line = log.next(1, pv, mark)[0]
         assert same(line["value"], float(value)) and line["pid"] == str(process.pid) and "gateway" not in line, line
+        assert not any("gateway" in user for user in monitor.command(f'ebpfMonUsers "{pv}"'))
+        process.send("go on")
+        process.wait(30)
+        assert "done" in process.lines, process.output()
     loopback.give_port(port)
 
 

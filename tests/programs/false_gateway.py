@@ -4,7 +4,7 @@ it writes the packets of a client on "another host" by itself.
 
     false_gateway PID IOC:PORT PORT PV VALUE
 
-PID: a process in that namespace. PORT: where it serves."""
+PID: a process in that namespace. PORT: where it serves. Prints "made", and answers its client when it gets a line."""
 import ctypes
 import os
 import socket
@@ -40,6 +40,8 @@ def main(pid, ioc, port, pv, value):
     def pass_on(command, *rest):
         if command == rawca.WRITE_NOTIFY:
             assert inner.put(pv, rawca.DOUBLE, [float(value)], notify=True) == 1
+            print("made", flush=True)
+            sys.stdin.readline()
         return answer(command, *rest)
 
     raw_server.answer = pass_on

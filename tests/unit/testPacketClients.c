@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* clients/packetClients.h: clients and monitors of pvAccess, from events as packets give them. */
 #include <string.h>
+#include <unistd.h>
 
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
 #include "clients/packetClients.h"
+#include "host/procNetns.h"
 
+static const ebpfMonServer *server; /* of a client that is added */
 static ebpfMonPacketClients *clients;
 static int isCa;
 
@@ -17,7 +20,7 @@ static void add(ebpfMonWireEvent ev)
     ev.host = ev.host ? ev.host : "";
     ev.name = ev.name ? ev.name : "";
     ev.options = ev.options ? ev.options : "";
-    ebpfMonPacketClientsAdd(clients, &ev, NULL);
+    ebpfMonPacketClientsAdd(clients, &ev, server);
 }
 
 /* The monitor with this number of a circuit; its members 0: there is none. */
@@ -124,14 +127,31 @@ static void testCaClient(void)
     isCa = 0;
 }
 
+/* Clients of a process that may be a gateway. In a namespace of his own any user writes packets of clients. */
+static void testBehind(void)
+{
+    const ebpfMonServer process = { .pid = getppid() };
+    const uint32_t own = ebpfMonProcNetns(getpid());
+
+    server = &process;
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireOpened, .circuit = 6, .peer.netns = own + 1 });
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireChannel, .circuit = 6, .sid = 1, .name = "G" });
+    testOk(!ebpfMonPacketClientsHasBehind(clients, "G"), "in another namespace than the process: nobody is behind it");
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireOpened, .circuit = 7, .peer.netns = own });
+    add((ebpfMonWireEvent){ .kind = ebpfMonWireChannel, .circuit = 7, .sid = 1, .name = "G" });
+    testOk(ebpfMonPacketClientsHasBehind(clients, "G"), "in a namespace of the host");
+    server = NULL;
+}
+
 MAIN(testPacketClients)
 {
-    testPlan(17);
+    testPlan(19);
     clients = ebpfMonPacketClientsNew(NULL);
     testWindow();
     testUnknown();
     testEnds();
     testCaClient();
+    testBehind();
     ebpfMonPacketClientsFree(clients);
     return testDone();
 }
