@@ -14,6 +14,12 @@ out=${1:-$top/deb}
 cache=${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}
 die() { printf 'deb: %s\n' "$*" >&2; exit 1; }
 
+# The programs of a tree that was copied find their libraries in the first one, and make mixes both.
+case $(readelf -d "$top"/bin/*/ebpfMon 2>/dev/null | sed -n 's/.*(RU*N*PATH).*\[\(.*\)\]/\1/p') in
+''|*"$top"/*|*ORIGIN*) ;;
+*) die "this tree was built in another folder: make clean, then again" ;;
+esac
+
 need=
 for pair in dh:debhelper lintian:lintian; do
     command -v "${pair%%:*}" >/dev/null || need="$need ${pair##*:}"
