@@ -922,21 +922,18 @@ long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long reco
 static unsigned addBehind(const ebpfMonSubscriptions *d, pid_t gateway, const char *pv, const char *name,
                           unsigned depth, unsigned found, ebpfMonFlowClient *worst)
 {
-    uint64_t now = ebpfMonClockMonotonic();
-
     for (size_t i = 0; gateway && depth < GATEWAYS_IN_A_ROW && i < d->pva.monitors; i++) {
         const ebpfMonFlowMonitor *m = &d->pva.monitor[i];
         const ebpfMonFlowPvaClient *c = &d->pva.client[m->client];
+        ebpfMonFlowClient behind = c->is;
         const unsigned before = found;
-        ebpfMonFlowClient behind;
 
         if (c->iocId || c->server != gateway || (pv[0] && strcmp(m->name, pv) != 0))
             continue;
         found = addBehind(d, c->is.pid, pv, name, depth + 1, found, worst);
         if (found == before && name[0] && !ebpfMonFlowIsNamed(&c->is, name))
             continue;
-        behind = c->is;
-        behind.flow = ebpfMonFlowMonitorGetState(&d->pva, m, now, &behind.since);
+        behind.flow = ebpfMonFlowMonitorGetState(&d->pva, m, ebpfMonClockMonotonic(), &behind.since);
         if (!found || behind.flow > worst->flow)
             *worst = behind;
         found += found == before;
