@@ -305,7 +305,8 @@ typedef struct {
     uint64_t lookedAt; /* time of the last look (monotonic ns) */
     ebpfMonDeviceValues values;
     ebpfMonDeviceValues shown; /* under the lock of the published values, as the next */
-    uint64_t lostBase;         /* lost until the last reset */
+    int      isReset;  /* the count of losses is to begin again */
+    uint64_t lostBase; /* lost until the last reset */
 } ebpfMonDevices;
 
 /* NULL without memory. There is one in a process. It is never freed, because a shell command may still use it. "module"
@@ -370,9 +371,7 @@ static int takeWanted(ebpfMonDevices *d)
         return wanted[0] != 0;
     unloadPrograms(d);
     memset(&d->values, 0, sizeof(d->values));
-    ebpfMonModuleLock();
-    d->lostBase = d->shown.lost = 0; /* the programs count anew */
-    ebpfMonModuleUnlock();
+    d->lostBase = 0; /* the programs count anew */
     if (wanted[0])
         loadPrograms(d);
     else
@@ -390,8 +389,10 @@ static void countCost(ebpfMonDevices *d)
 
     ebpfMonDeviceProgramsReadCounts(d->programs, &counts);
     ebpfMonModuleLock();
-    d->values.lost = counts.lost - d->lostBase;
+    d->lostBase = d->isReset ? counts.lost : d->lostBase;
+    d->isReset = 0;
     ebpfMonModuleUnlock();
+    d->values.lost = counts.lost - d->lostBase;
     d->values.cost = chargeIocs(d->iocs, d->costs, seconds);
     d->lookedAt = now;
 }
@@ -447,10 +448,8 @@ static void resetLost(void *devices)
     ebpfMonDevices *d = devices;
 
     ebpfMonModuleLock();
-    d->lostBase += d->shown.lost;
-    d->shown.lost = 0;
+    d->isReset = 1;
     ebpfMonModuleUnlock();
-    ebpfMonModuleShow(d->module);
 }
 
 static int stopDevices(void *devices, double seconds)
