@@ -78,9 +78,10 @@ struct ebpfMonGateways {
     ebpfMonGatewayCalls calls;
     int (*isReal)(void *arg, const ebpfMonPacketPut *put); /* with "proofs" */
     void               *proofs;
-    epicsMutexId        lock;    /* guards the next seven */
-    uint32_t            clientPid[CLIENTS];
+    epicsMutexId        lock;    /* guards the next eight */
+    uint32_t            clientPid[CLIENTS]; /* a newer one takes the place of an older one … */
     pid_t               serverPid[SERVERS];
+    uint8_t             isClient[SERVERS];  /* … but a server stays a client */
     heldPut            *first, **last;
     unsigned            held;
     int                 isEnded; /* nobody will publish what is held */
@@ -209,36 +210,30 @@ static serverProcess *useGatewayProcess(ebpfMonGateways *g, pid_t pid, uint64_t 
         *s = (serverProcess){ .pid = pid, .outer = outer };
         epicsMutexMustLock(g->lock);
         g->serverPid[s - g->server] = pid;
+        g->isClient[s - g->server] = g->clientPid[(uint32_t)pid % CLIENTS] == (uint32_t)pid;
         epicsMutexUnlock(g->lock);
     }
     s->usedAt = at;
     return s;
 }
 
-/* Under the lock. */
-static int isGatewayProcess(const ebpfMonGateways *g, uint32_t pid)
+/* Nonzero: it is a server, too. Under the lock. */
+static int addClient(ebpfMonGateways *g, uint32_t pid)
 {
+    int isServer = 0;
+
+    g->clientPid[pid % CLIENTS] = pid;
     for (unsigned i = 0; pid && i < SERVERS; i++)
         if (g->serverPid[i] == (pid_t)pid)
-            return 1;
-    return 0;
+            isServer = g->isClient[i] = 1;
+    return isServer;
 }
 
 void ebpfMonGatewaysAddClient(ebpfMonGateways *g, uint32_t pid)
 {
     epicsMutexMustLock(g->lock);
-    g->clientPid[pid % CLIENTS] = pid;
+    addClient(g, pid);
     epicsMutexUnlock(g->lock);
-}
-
-static int isClientProcess(ebpfMonGateways *g, pid_t pid)
-{
-    int is;
-
-    epicsMutexMustLock(g->lock);
-    is = g->clientPid[(uint32_t)pid % CLIENTS] == (uint32_t)pid;
-    epicsMutexUnlock(g->lock);
-    return is;
 }
 
 void ebpfMonGatewaysNoteLost(ebpfMonGateways *g, pid_t pid, int isGivenUp, uint64_t at)
@@ -348,9 +343,17 @@ void ebpfMonGatewaysAddReply(ebpfMonGateways *g, const ebpfMonWireEvent *ev, uin
 }
 
 /* Many servers are clients, too, and no gateways: their puts are not to be late. */
-static int mayBeGateway(const serverProcess *s)
+static int mayBeGateway(ebpfMonGateways *g, pid_t pid)
 {
-    return s && (s->joined || s->inVain < IN_VAIN);
+    const serverProcess *s = findGatewayProcess(g, pid);
+    int isClient;
+
+    if (!s || (!s->joined && s->inVain >= IN_VAIN))
+        return 0;
+    epicsMutexMustLock(g->lock);
+    isClient = g->isClient[s - g->server];
+    epicsMutexUnlock(g->lock);
+    return isClient;
 }
 
 int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
@@ -363,7 +366,7 @@ int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
         free(put);
         return 1;
     }
-    if (now == UINT64_MAX || !isClientProcess(g, put->pid) || !mayBeGateway(findGatewayProcess(g, put->pid)))
+    if (now == UINT64_MAX || !mayBeGateway(g, put->pid))
         return 0;
     o->waiting = put;
     o->until = now + (put->replied && !put->ok ? REFUSED_NS : WAIT_NS);
@@ -714,8 +717,7 @@ int ebpfMonGatewaysHold(ebpfMonGateways *g, const ebpfMonPut *put)
     if (!put->peerPid)
         return 0;
     epicsMutexMustLock(g->lock);
-    g->clientPid[put->peerPid % CLIENTS] = put->peerPid;
-    if (isGatewayProcess(g, put->peerPid) && !g->isEnded && g->held < HELD_MAX && (h = malloc(sizeof(*h)))) {
+    if (addClient(g, put->peerPid) && !g->isEnded && g->held < HELD_MAX && (h = malloc(sizeof(*h)))) {
         h->next = NULL;
         h->since = ebpfMonClockMonotonic();
         h->put = *put;

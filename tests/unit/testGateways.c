@@ -344,12 +344,16 @@ static void testOuter(void)
     p = makePacket(1001, number, 1);
     testOk(!ebpfMonGatewaysTake(gateways, p, base), "the server is no gateway");
     join("X", "5", 51);
-    testOk(ebpfMonGatewaysTake(gateways, p, base), "it is one");
+    testOk(ebpfMonGatewaysTake(gateways, p, base), "it is one …");
+    for (unsigned i = 1; i < 1000; i++)
+        ebpfMonGatewaysAddClient(gateways, GATEWAY_PID + i);
+    p = makePacket(1001, addOuter(1001, "anna", "X", "6", 60), 1);
+    testOk(ebpfMonGatewaysTake(gateways, p, base), "… however many clients come");
 }
 
 MAIN(testGateways)
 {
-    testPlan(51);
+    testPlan(52);
     clients = fakeClientsMake(NULL);
     testJoin();
     testUnsure();
