@@ -778,7 +778,7 @@ def test_cannot_be_written(new_monitor, tmp_path):
     (tmp_path / "cut.sqlite").write_bytes(cut[:4096] + bytes(len(cut) - 4096))
     assert "malformed" in subprocess.run([ASK, "-d", tmp_path / "cut.sqlite"], capture_output=True, text=True).stderr
     mine, second = (new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path}/mine.sqlite"']).start() for _ in range(2))  # each put would be there twice
-    until(lambda: second.text("HISTORY_MSG").startswith("another monitor writes"), 20, lambda: second.text("HISTORY_MSG"))
+    until(lambda: "another monitor writes" in second.text("HISTORY_MSG"), 20, lambda: second.text("HISTORY_MSG"))
     os.kill(mine.process.pid, signal.SIGKILL)
     until(lambda: second.get("HISTORY_STATE") == 1, 30, lambda: second.text("HISTORY_MSG"))
     assert "another program" in subprocess.run([ASK, "-d", file], capture_output=True, text=True).stderr
