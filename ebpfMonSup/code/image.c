@@ -572,7 +572,7 @@ static uint64_t findTimeSpent(void)
  * it took too long. */
 static int visitLines(pid_t pid, int (*use)(void *arg, char *line), void *arg)
 {
-    uint64_t begin = findTimeSpent();
+    uint64_t begin = ebpfMonClockMonotonic(), spent = findTimeSpent();
     char name[32], *maps, *next;
     int err = 0;
 
@@ -587,7 +587,7 @@ static int visitLines(pid_t pid, int (*use)(void *arg, char *line), void *arg)
             next[-1] = 0;
         if (use(arg, line))
             break;
-        if (findTimeSpent() - begin > TIME_MAX) {
+        if (ebpfMonClockMonotonic() - begin > TIME_MAX && findTimeSpent() - spent > TIME_MAX) {
             err = ETIMEDOUT;
             break;
         }

@@ -356,13 +356,19 @@ static int mayBeGateway(ebpfMonGateways *g, pid_t pid)
     return isClient;
 }
 
+/* Nonzero: the gateway has not refused it. */
+static int mayBeMade(const ebpfMonPacketPut *put)
+{
+    return !put->replied || put->ok;
+}
+
 int ebpfMonGatewaysTake(ebpfMonGateways *g, ebpfMonPacketPut *put, uint64_t now)
 {
     outerPut *o = findOuterPut(g, put->circuit, put->id);
 
     if (!o || o->waiting)
         return 0;
-    if (o->isTaken || (o->isClaimed && (!put->replied || put->ok))) {
+    if (o->isTaken || (o->isClaimed && mayBeMade(put))) {
         free(put);
         return 1;
     }
@@ -548,7 +554,7 @@ static void claimCandidates(ebpfMonGateways *g, const serverProcess *s, const in
         if (judgeOuterTime(o, inner->at) != kind || !hasInnerName(s, o, inner) || !compareInnerValue(o, inner))
             continue;
         o->isClaimed = 1;
-        if (o->waiting && o->waiting->ok)
+        if (o->waiting && mayBeMade(o->waiting))
             forgetWaitingOuter(g, o);
     }
 }

@@ -349,11 +349,22 @@ static void testOuter(void)
         ebpfMonGatewaysAddClient(gateways, GATEWAY_PID + i);
     p = makePacket(1001, addOuter(1001, "anna", "X", "6", 60), 1);
     testOk(ebpfMonGatewaysTake(gateways, p, base), "… however many clients come");
+
+    renew();
+    ebpfMonGatewaysAddClient(gateways, GATEWAY_PID);
+    for (unsigned i = 0; i < 2; i++) {
+        p = makePacket(1001 + i, addOuter(1001 + i, i ? "bert" : "anna", "X", "5", 0), 0);
+        p->replied = 0;
+        ebpfMonGatewaysTake(gateways, p, base);
+    }
+    join("X", "5", 1);
+    testOk(!ebpfMonGatewaysGive(gateways, base + 5000 * MS),
+           "one of two that want no reply had an inner one: neither is shown");
 }
 
 MAIN(testGateways)
 {
-    testPlan(52);
+    testPlan(53);
     clients = fakeClientsMake(NULL);
     testJoin();
     testUnsure();
