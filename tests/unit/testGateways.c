@@ -332,7 +332,14 @@ static void testOuter(void)
     given = ebpfMonGatewaysGive(gateways, base);
     testOk(given && given->id == number, "… is published when its place is needed");
     free(given);
+}
 
+static void testIsGateway(void)
+{
+    uint64_t number;
+    ebpfMonPacketPut *p;
+
+    testDiag("Servers that are clients, too");
     renew();
     ebpfMonGatewaysAddClient(gateways, GATEWAY_PID);
     for (unsigned i = 0; i < 3; i++) {
@@ -349,11 +356,16 @@ static void testOuter(void)
         ebpfMonGatewaysAddClient(gateways, GATEWAY_PID + i);
     p = makePacket(1001, addOuter(1001, "anna", "X", "6", 60), 1);
     testOk(ebpfMonGatewaysTake(gateways, p, base), "… however many clients come");
+}
 
+static void testTwoOuter(void)
+{
+    testDiag("Two outer puts that may be the one");
     renew();
     ebpfMonGatewaysAddClient(gateways, GATEWAY_PID);
     for (unsigned i = 0; i < 2; i++) {
-        p = makePacket(1001 + i, addOuter(1001 + i, i ? "bert" : "anna", "X", "5", 0), 0);
+        ebpfMonPacketPut *p = makePacket(1001 + i, addOuter(1001 + i, i ? "bert" : "anna", "X", "5", 0), 0);
+
         p->replied = 0;
         ebpfMonGatewaysTake(gateways, p, base);
     }
@@ -373,6 +385,8 @@ MAIN(testGateways)
     testNames(1);
     testChain();
     testOuter();
+    testIsGateway();
+    testTwoOuter();
     ebpfMonGatewaysFree(gateways);
     ebpfMonGatewaysFree(NULL);
     fakeClientsFree(clients);
