@@ -37,6 +37,7 @@ __attribute__((noinline)) int ebpfmon_note_cause(__u64 root, __u32 rootSlot, __u
         th->cause.root = root;
         th->cause.byMain = c.tid == c.tgid;
         th->cause.link = 0;
+        th->cause.cpLink = getCpLink(th);
         th->cause.name[0] = 0;
         th->cause.putRecord = isInPut(th) ? th->put.precord : 0;
         th->cause.putField = th->put.pfldDes;

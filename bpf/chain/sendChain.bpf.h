@@ -190,7 +190,7 @@ __attribute__((noinline)) int ebpfmon_send_source(__u64 now)
     if (!findCaller(&c))
         return 0;
     th = bpf_map_lookup_elem(&threads, &c.tid);
-    if (!th || (!th->from.source.begin && !th->from.isLink))
+    if (!th || (!th->from.source.begin && !th->from.cpLink))
         return 0;
     th->fromChains++;
     ev = reserveShare(c.conf->iocId, sizeof(*ev), EBPFMON_SHARE_CHAINS);

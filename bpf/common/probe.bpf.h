@@ -274,4 +274,10 @@ static __always_inline struct ebpfMonHeld *getLastHeld(struct thread *th)
     return n && n <= EBPFMON_NESTED ? getHeld(th, n - 1) : 0;
 }
 
+/* The CP link that made the only chain of this thread begin; 0: none did. From level chains on. */
+static __always_inline __u64 getCpLink(const struct thread *th)
+{
+    return th->seen.heldCount == 1 ? th->from.cpLink : 0;
+}
+
 #endif

@@ -16,6 +16,7 @@ enum {
 #undef NUMBER
 };
 
+#define EBPFMON_RECORD_MAX 65536 /* bytes of a record: dbFldDes.offset has 16 bits */
 #define EBPFMON_MANY_MAX 256 /* records of one dbLocker at which we look */
 
 /* dbFldTypes.h of EPICS 7: DBF_ULONG, DBF_MENU, DBF_DEVICE, DBF_INLINK … DBF_FWDLINK. In older releases the types

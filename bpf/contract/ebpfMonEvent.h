@@ -246,8 +246,8 @@ struct ebpfMonSourceChain {
 struct ebpfMonHandOver {
     struct ebpfMonSourceChain source;
     __u64 delay;    /* ns of delay that were requested before it entered the queue */
-    __u64 isLink;   /* nonzero: a monitor of a CA link put it there, and "link" is valid */
-    __u8  link[EBPFMON_CALINK_SIZE]; /* the first bytes of the struct caLink (dbCaPvt.h) at that time */
+    __u64 cpLink;   /* address of the CP link (CA) that put it there; 0: none did, or it is not known */
+    __u8  caLink[EBPFMON_CALINK_SIZE]; /* of a CP link: the first bytes of its struct caLink (dbCaPvt.h) at that time */
 };
 
 struct ebpfMonPutEvent {
@@ -278,6 +278,7 @@ struct ebpfMonPutEvent {
     __u32 oldLen;
     struct ebpfMonWho who;
     struct ebpfMonSourceChain source;         /* source chain of the chain "root" */
+    __u64 cpLink;   /* address of the CP link (CA) that made "root" process; 0: none did, or it is not known */
     char channel[EBPFMON_CHANNEL_MAX]; /* empty: no client made the put. A name that was cut fills it, with its
                                         * terminator */
 };
@@ -297,6 +298,7 @@ struct ebpfMonCauseEvent {
     __u64 begin;    /* begin of the chain, as in struct ebpfMonChainEvent; 0: not known. Identifies the chain, with
                      * head.tid */
     __u64 link;     /* EBPFMON_EV_CALINK: address of the link */
+    __u64 cpLink;   /* as in struct ebpfMonPutEvent */
     __u64 sourceBegin; /* EBPFMON_EV_CALINK: the chain that left "root" processing asynchronously; 0: there is none. */
     __u32 sourceTid;   /* Identifies it, with sourceBegin. The chain "begin" may be only a part of that one, and
                         * never be sent. EBPFMON_EV_CAUSE: thread of the chain "begin"; head.tid is that of the put */
@@ -375,8 +377,8 @@ _Static_assert(sizeof(struct ebpfMonOwner) == 28, "ebpfMonOwner");
 _Static_assert(sizeof(struct ebpfMonSourceChain) == 40, "ebpfMonSourceChain");
 _Static_assert(sizeof(struct ebpfMonHandOver) == 184, "ebpfMonHandOver");
 _Static_assert(sizeof(struct ebpfMonHandOverEvent) == 216, "ebpfMonHandOverEvent");
-_Static_assert(sizeof(struct ebpfMonPutEvent) == 472, "ebpfMonPutEvent");
-_Static_assert(sizeof(struct ebpfMonCauseEvent) == 392, "ebpfMonCauseEvent");
+_Static_assert(sizeof(struct ebpfMonPutEvent) == 480, "ebpfMonPutEvent");
+_Static_assert(sizeof(struct ebpfMonCauseEvent) == 400, "ebpfMonCauseEvent");
 _Static_assert(sizeof(struct ebpfMonChain) == 176, "ebpfMonChain");
 _Static_assert(sizeof(struct ebpfMonResultEvent) == 88, "ebpfMonResultEvent");
 _Static_assert(sizeof(struct ebpfMonChainRec) == 32, "ebpfMonChainRec");

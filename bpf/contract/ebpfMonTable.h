@@ -62,7 +62,7 @@ struct ebpfMonTargetConf {
     /* what differs between releases of Base: ioc/baseLayout.h */
     __u8 dbfGap;
     __u8 chanAddr;   /* 0: this Base has a DBADDR where others have a dbChannel */
-    __u8 linkType, linkValue, linkPvname, linkPvlMask; /* link.h: struct link */
+    __u8 linkOwner, linkType, linkValue, linkPvname, linkPvlMask; /* link.h: struct link */
     __u8 ringHead;
     __u8 hasThreadNames, onceHasLink;
     __u8 isScanPutSeen; /* nonzero while passes are watched: each put that may move a record is seen */

@@ -28,9 +28,11 @@ int BPF_UPROBE(ebpfmon_calink, __u64 link)
         ev->who = known->who;
         ev->root = known->root;
         ev->byMain = known->byMain;
+        ev->cpLink = known->cpLink;
     } else {
         ev->sourceBegin = 0;
         ev->byMain = c.tid == c.tgid;
+        ev->cpLink = h ? getCpLink(th) : 0;
         readChainClient(&ev->who, &c, th, ev->root);
     }
     fillHead(&ev->head, &c, EBPFMON_EV_CALINK, bpf_ktime_get_ns());

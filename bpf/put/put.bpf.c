@@ -8,8 +8,6 @@
 #include "pass/scanPut.bpf.h"
 #include "put/putEvent.bpf.h"
 
-#define RECORD_MAX 65536 /* bytes: dbFldDes.offset has 16 bits */
-
 /* Finds the elements of an array field. Returns the number of elements of the old value. */
 static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebpfMonPutEvent *ev)
 {
@@ -23,7 +21,7 @@ static __always_inline __s64 findElements(__u32 tgid, struct addr *a, struct ebp
     array = bpf_map_lookup_elem(&arrays, &key);
     if (!array) {
         /* dbPut() has not asked the record yet (get_array_info), and what is in the record here is mostly a pointer */
-        if (n > 1 && a->special == EBPFMON_SPC_DBADDR && a->pfield - a->precord < RECORD_MAX)
+        if (n > 1 && a->special == EBPFMON_SPC_DBADDR && a->pfield - a->precord < EBPFMON_RECORD_MAX)
             a->pfield = 0;
         return n;
     }

@@ -186,9 +186,11 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     }
     /* in a pass with chains that are not timed, "begin" is that of the pass */
     ev->begin = chain && !isInUntimedPass(c, chain) ? chain->begin : 0;
-    ev->source.begin = 0;
-    if (top == 1)
+    ev->source.begin = ev->cpLink = 0;
+    if (top == 1) {
         ev->source = th->from.source;
+        ev->cpLink = getCpLink(th);
+    }
     ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
                  !th->putDepth && !isInUntimedPass(c, getHeld(th, 0));
     ev->channel[0] = 0;

@@ -82,10 +82,25 @@ static __always_inline void endWriting(struct inQueue *in, __u64 now)
 #endif
 }
 
+/* The CP link of the record "precord" that this struct caLink is about (its member plink, dbCaPvt.h): which of its
+ * pointers that is depends on the release. 0: none leads to a link of this record. */
+static __always_inline __u64 findCpLink(const struct ebpfMonTargetConf *conf, const struct ebpfMonHandOver *what,
+                                        __u64 precord)
+{
+#pragma unroll
+    for (__u32 i = 0; i < EBPFMON_CALINK_SIZE / sizeof(__u64); i++) {
+        __u64 at = ((const __u64 *)what->caLink)[i];
+
+        if (at - precord < EBPFMON_RECORD_MAX && readPtr(at + conf->linkOwner) == precord)
+            return at;
+    }
+    return 0;
+}
+
 /* Writes who puts the item into the queue. "since": when it was put there before, and was not taken out yet; 0: it was
  * not. */
 static __always_inline void writeQueued(const struct caller *c, struct inQueue *in, __u64 since, __u64 now,
-                                        __u64 caLink, int delayed)
+                                        __u64 precord, __u64 caLink, int delayed)
 {
     struct ebpfMonSourceChain *source = &in->what.source;
     struct ebpfMonSourceChain before = {};
@@ -101,7 +116,8 @@ static __always_inline void writeQueued(const struct caller *c, struct inQueue *
         return;
     }
     in->what.delay = 0;
-    in->what.isLink = caLink && !bpf_probe_read_user(in->what.link, sizeof(in->what.link), (void *)caLink);
+    in->what.cpLink = caLink && !bpf_probe_read_user(in->what.caLink, sizeof(in->what.caLink), (void *)caLink)
+                          ? findCpLink(c->conf, &in->what, precord) : 0;
     if (before.begin)
         /* If a callback is requested twice, it runs for the last request. A delay that starts again ends only
          * once. */
@@ -121,7 +137,7 @@ static __always_inline void noteQueued(__u64 item, __u64 caLink, int delayed, __
     in = getQueued(&key);
     if (!in || !beginWriting(in, &since))
         return;
-    writeQueued(&c, in, since, now, caLink, delayed);
+    writeQueued(&c, in, since, now, item, caLink, delayed);
     in->delayed = delayed;
     endWriting(in, now);
 }

@@ -60,7 +60,7 @@ static __always_inline void sendHandOverEnd(const struct caller *c, const struct
 static __always_inline void endHandOver(const struct caller *c, struct thread *th)
 {
     sendHandOverEnd(c, &th->from.source, th->fromChains, th->fromUnsent);
-    th->from.source.begin = th->from.isLink = 0;
+    th->from.source.begin = th->from.cpLink = 0;
 }
 
 /* Nonzero: "since" was what the caller expected, and is 0 now. Before 5.12 there is no atomic operation for that. */
@@ -81,9 +81,9 @@ static __always_inline void copySource(struct thread *th, const struct inQueue *
 {
     th->from.source = in->what.source;
     th->from.delay = in->what.delay;
-    th->from.isLink = in->what.isLink;
-    if (in->what.isLink)
-        __builtin_memcpy(th->from.link, in->what.link, sizeof(th->from.link));
+    th->from.cpLink = in->what.cpLink;
+    if (in->what.cpLink)
+        __builtin_memcpy(th->from.caLink, in->what.caLink, sizeof(th->from.caLink));
     th->fromChains = th->fromUnsent = 0;
 }
 
@@ -105,7 +105,7 @@ static __always_inline __u64 takeFromQueue(const struct caller *c, struct thread
     copySource(th, in);
     if (!clearSince(in, since)) /* it is put into the queue again at this moment, so what was copied may be of two
                                  * requests */
-        th->from.source.begin = th->from.isLink = 0;
+        th->from.source.begin = th->from.cpLink = 0;
     wait = now > since ? now - since : 0;
     qs = bpf_map_lookup_elem(&queues, &c->tgid);
     if (!qs)

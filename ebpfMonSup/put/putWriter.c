@@ -49,15 +49,34 @@ static int readCpLink(ebpfMonTarget *t, const ebpfMonLink *link, int isPva, char
     return 1;
 }
 
-/* The record has CP links (of pvAccess, or of CA) or has none; which of several it was is not known. "none": the text
- * if it has none. */
-static void describeCpLink(ebpfMonTarget *t, uint64_t precord, int isPva, const char *none, char *buf, size_t size)
+long ebpfMonThreadJobReadCpLink(ebpfMonTarget *t, uint64_t precord, uint64_t at, char *name, size_t size)
 {
+    uint32_t index;
+    ebpfMonLink link;
+
+    name[0] = 0;
+    if (!t->cat || !ebpfMonCatalogueFieldAt(t->cat, at, &index) || t->cat->rec[index].addr != precord ||
+        ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, at, &link) || link.owner != precord ||
+        !readCpLink(t, &link, 0, name, size))
+        return -1;
+    return name[0] ? 0 : -1;
+}
+
+/* If the kernel part did not see which CP link it was: the record has CP links (of pvAccess, or of CA) or has none;
+ * which of several it was is not known. "none": the text if it has none. */
+static void describeCpLink(ebpfMonTarget *t, const ebpfMonThreadJob *job, int isPva, const char *none, char *buf,
+                           size_t size)
+{
+    uint64_t precord = job->root;
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
     const ebpfMonRecType *rt = index >= 0 ? &t->cat->rtype[t->cat->rec[index].rtype] : NULL;
     char name[EBPFMON_NAME_SIZE + 8] = "", other[sizeof(name)] = "";
     unsigned n = 0;
 
+    if (job->cpLink && ebpfMonThreadJobReadCpLink(t, precord, job->cpLink, name, sizeof(name)) == 0) {
+        snprintf(buf, size, "CP link from %s", name);
+        return;
+    }
     for (uint32_t i = 0; rt && i < rt->fieldCount; i++) {
         const ebpfMonField *f = &t->cat->field[rt->firstField + i];
         ebpfMonLink link;
@@ -74,27 +93,28 @@ static void describeCpLink(ebpfMonTarget *t, uint64_t precord, int isPva, const 
         snprintf(buf, size, "%s", none);
 }
 
-void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, uint64_t root, char *buf, size_t size)
+void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const ebpfMonThreadJob *job, char *buf, size_t size)
 {
+    const char *comm = job->comm;
     char scan[40], thread[24];
 
     if (strncmp(comm, "scan-", 5) == 0) {
         snprintf(buf, size, "scan %.10s second", comm + 5);
     } else if (strncmp(comm, "cb", 2) == 0) {
-        ebpfMonThreadJobReadScan(t, root, scan, sizeof(scan));
+        ebpfMonThreadJobReadScan(t, job->root, scan, sizeof(scan));
         if (strcmp(scan, "I/O Intr") == 0 || strcmp(scan, "Event") == 0)
             snprintf(buf, size, "%s", scan);
         else
             snprintf(buf, size, "callback in %.15s", comm);
     } else if (strcmp(comm, "scanOnce") == 0) {
         /* a CP link (dbCa.c before 7.0.10), or a put that found the record busy (RPRO, dbAccess.c) */
-        describeCpLink(t, root, 0, "queued once", buf, size);
+        describeCpLink(t, job, 0, "queued once", buf, size);
     } else if (strcmp(comm, "dbCaLink") == 0) {
-        describeCpLink(t, root, 0, "thread dbCaLink", buf, size);
+        describeCpLink(t, job, 0, "thread dbCaLink", buf, size);
     } else if (strncmp(comm, "PVAL", 4) == 0 || strcmp(comm, "pvxlink") == 0) { /* pvalink_channel.cpp of both QSRVs */
         snprintf(thread, sizeof(thread), "thread %.15s", comm);
-        describeCpLink(t, root, 1, thread, buf, size);
-    } else if (isMain) {
+        describeCpLink(t, job, 1, thread, buf, size);
+    } else if (job->isMain) {
         snprintf(buf, size, "%s", t->running ? "shell" : "start-up");
     } else {
         snprintf(buf, size, "thread %.15s", comm);
@@ -557,17 +577,17 @@ void ebpfMonPutWritersFindLateLink(ebpfMonTarget *t, uint64_t addr, ebpfMonPut *
     if (isStartUp)
         snprintf(put->cause, sizeof(put->cause), "%s", ebpfMonThroughName(ebpfMonByInit));
     else
-        ebpfMonThreadJobDescribe(t, put->thread, 0, 0, put->cause, sizeof(put->cause));
+        ebpfMonThreadJobDescribe(t, &(ebpfMonThreadJob){ .comm = put->thread }, put->cause, sizeof(put->cause));
 }
 
-/* The job of a thread of which an event carries the name, perhaps without a terminator. */
-static void describeComm(ebpfMonTarget *t, const char comm[EBPFMON_COMM_MAX], int isMain, uint64_t root, char *buf,
-                         size_t size)
+/* The same if "job" has the name of an event, perhaps without a terminator. */
+static void describeEventJob(ebpfMonTarget *t, ebpfMonThreadJob job, char *buf, size_t size)
 {
     char name[EBPFMON_COMM_MAX];
 
-    ebpfMonTextCopyBytes(name, sizeof(name), comm, EBPFMON_COMM_MAX - 1);
-    ebpfMonThreadJobDescribe(t, name, isMain, root, buf, size);
+    ebpfMonTextCopyBytes(name, sizeof(name), job.comm, EBPFMON_COMM_MAX - 1);
+    job.comm = name;
+    ebpfMonThreadJobDescribe(t, &job, buf, size);
 }
 
 /* The root by which the job of this thread is described; 0: a CA link began the chain with a put (putWriter.h). */
@@ -585,17 +605,18 @@ static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const st
 {
     const struct ebpfMonSourceChain *source = &ev->source;
     const char *sourceRoot = source->begin ? findRecordName(t, source->root) : "";
+    ebpfMonThreadJob present = { put->thread, isMainThread(&ev->head),
+                                 findJobRoot(writers, t, put->thread, ev->head.tid, root, ev->begin), ev->cpLink };
     char sourceCause[96], job[40];
 
-    ebpfMonThreadJobDescribe(t, put->thread, isMainThread(&ev->head),
-                             findJobRoot(writers, t, put->thread, ev->head.tid, root, ev->begin), put->cause,
-                             sizeof(put->cause));
+    ebpfMonThreadJobDescribe(t, &present, put->cause, sizeof(put->cause));
     if (!sourceRoot[0])
         return;
     snprintf(sourceCause, sizeof(sourceCause), "%s",
              ebpfMonThreadPutsFindWriter(writers->threadPuts, t->iocId, source));
     if (!sourceCause[0])
-        describeComm(t, source->comm, (int)source->isMain, source->root, sourceCause, sizeof(sourceCause));
+        describeEventJob(t, (ebpfMonThreadJob){ source->comm, (int)source->isMain, source->root, 0 }, sourceCause,
+                         sizeof(sourceCause));
     snprintf(job, sizeof(job), "%.39s", put->cause);
     snprintf(put->cause, sizeof(put->cause), "%s, chain of %s, %s", job, sourceRoot, sourceCause);
 }
@@ -613,7 +634,8 @@ static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *caus
     } else {
         int isPut = strncmp(cause->who.comm, "dbCaLink", 9) == 0 && cause->putRecord == first; /* as findJobRoot */
 
-        describeComm(t, cause->who.comm, (int)cause->byMain, isPut ? 0 : first, put->cause, sizeof(put->cause));
+        describeEventJob(t, (ebpfMonThreadJob){ cause->who.comm, (int)cause->byMain, isPut ? 0 : first, cause->cpLink },
+                         put->cause, sizeof(put->cause));
     }
     ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, first));
 }
@@ -736,9 +758,10 @@ int ebpfMonPutWritersFindLinkWrite(const ebpfMonPutWriters *writers, ebpfMonTarg
         ebpfMonWriterTextFormatCause(clients->client.user, clients->client.host, clients->client.isUnsure,
                                      write->cause, sizeof(write->cause));
     else
-        describeComm(t, ev->who.comm, (int)ev->byMain,
-                     ev->sourceBegin ? ev->root
-                                     : findJobRoot(writers, t, ev->who.comm, ev->head.tid, ev->root, ev->begin),
-                     write->cause, sizeof(write->cause));
+        describeEventJob(t, (ebpfMonThreadJob){
+            .comm = ev->who.comm, .isMain = (int)ev->byMain, .cpLink = ev->cpLink,
+            .root = ev->sourceBegin ? ev->root
+                                    : findJobRoot(writers, t, ev->who.comm, ev->head.tid, ev->root, ev->begin),
+        }, write->cause, sizeof(write->cause));
     return 1;
 }

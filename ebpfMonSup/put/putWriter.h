@@ -29,10 +29,18 @@
  * CP links process records in the thread scanOnce, from Base 7.0.10 on in the thread dbCaLink. That one also makes the
  * puts of CA links to records of its own IOC. If a chain began with such a put, the caller gives no root. */
 
-/* "scan .1 second", "I/O Intr", "Event", "callback in cbLow", "CP link from PV", "shell", "start-up", "thread NAME".
- * "comm": the name of the thread; "isMain": it is the first of its process; "root": address of the record that it began
- * with. */
-void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const char *comm, int isMain, uint64_t root, char *buf, size_t size);
+typedef struct {
+    const char *comm;   /* the name of the thread */
+    int         isMain; /* it is the first of its process */
+    uint64_t    root;   /* address of the record that it began with; 0: not known */
+    uint64_t    cpLink; /* address of the CP link (CA) that made it begin; 0: none did, or it is not known */
+} ebpfMonThreadJob;
+
+/* "scan .1 second", "I/O Intr", "Event", "callback in cbLow", "CP link from PV", "shell", "start-up", "thread NAME". */
+void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const ebpfMonThreadJob *job, char *buf, size_t size);
+
+/* The PV to which the CP link (CA) at "at" leads. -1: it is none of the record at "precord", or was not read yet. */
+long ebpfMonThreadJobReadCpLink(ebpfMonTarget *t, uint64_t precord, uint64_t at, char *name, size_t size);
 
 /* SCAN of the record at this address, as its menu calls it. Empty: not known. */
 void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size);

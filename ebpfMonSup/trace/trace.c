@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "ioc/baseLayout.h"
-#include "ioc/baseLink.h"
+#include "put/putWriter.h"
 #include "trace/trace.h"
 
 /* --- sources of CP links --- */
@@ -50,32 +50,6 @@ void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId
         (stampedRecord){ .stamp = stamp, .chain = *chain, .root = root, .place = place, .index = index };
 }
 
-/* The PV that the link leads to, without its field. struct caLink is private to dbCa.c and differs between versions of
- * Base; in each of them one of its pointers leads to a link field of the record. */
-static int readLinkedRecord(ebpfMonTarget *t, uint32_t root, ebpfMonCpLink *caLink)
-{
-    char name[sizeof(caLink->name)];
-
-    for (unsigned at = 0; at + 8 <= EBPFMON_CALINK_SIZE; at += 8) {
-        ebpfMonLink link;
-        uint32_t index = UINT32_MAX;
-        uint64_t addr;
-
-        memcpy(&addr, caLink->start + at, sizeof(addr));
-        if (!ebpfMonCatalogueFieldAt(t->cat, addr, &index) || index != root)
-            continue;
-        if (ebpfMonLinkReadLate(t->eventThread.reads, t->pid, t->cat->base, addr, &link) ||
-            link.type != EBPFMON_LINK_CA || link.owner != t->cat->rec[root].addr ||
-            ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link.pvname, name, sizeof(name)))
-            return -1;
-        name[sizeof(name) - 1] = 0;
-        name[strcspn(name, ".")] = 0;
-        memcpy(caLink->name, name, sizeof(name));
-        return name[0] ? 0 : -1;
-    }
-    return -1;
-}
-
 /* The note of the record whose time stamp is somewhere in the struct caLink. NULL: none. */
 static const stampedRecord *findStamp(const ebpfMonCpLinkSources *sources, const ebpfMonTarget *from, uint32_t index,
                                       const uint8_t *caLink)
@@ -97,8 +71,10 @@ ebpfMonCpLinkResult ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources
 {
     ebpfMonCpLinkResult result = ebpfMonCpLinkUnknown;
 
-    if (!link->name[0] && readLinkedRecord(t, root, link))
+    if (!link->name[0] &&
+        ebpfMonThreadJobReadCpLink(t, t->cat->rec[root].addr, link->at, link->name, sizeof(link->name)))
         return ebpfMonLateReadsAreWanted(t->eventThread.reads) ? ebpfMonCpLinkAwaited : ebpfMonCpLinkUnknown;
+    link->name[strcspn(link->name, ".")] = 0; /* the record that it watches */
     for (const ebpfMonTarget *from = ebpfMonTargetsGetFirst(sources->targets); from; from = from->next) {
         long index = from->cat ? ebpfMonCatalogueFind(from->cat, link->name) : -1;
         const stampedRecord *s = index >= 0 ? findStamp(sources, from, (uint32_t)index, link->start) : NULL;

@@ -19,6 +19,7 @@
 
 /* A CP link that processed its record. */
 typedef struct {
+    uint64_t at;     /* its address */
     uint8_t  start[EBPFMON_CALINK_SIZE]; /* of its struct caLink, as in struct ebpfMonHandOver */
     char     name[EBPFMON_NAME_SIZE + 8]; /* the record that it watches; empty: not read yet */
     uint32_t sourcePid; /* the watched IOC that has this record; 0: not known */
@@ -49,7 +50,7 @@ void ebpfMonCpLinkSourcesFree(ebpfMonCpLinkSources *sources); /* NULL does no ha
 void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId *chain, uint32_t root, uint32_t place,
                              uint32_t index, uint64_t stamp);
 
-/* The chain that caused a CP link of record "root" of IOC "t". "link": with its start; the rest becomes known at the
+/* The chain that caused a CP link of record "root" of IOC "t". "link": with address and start; the rest becomes known at the
  * first call. Only then the memory of the IOC is read, by ebpfMonTargetsGetReads. Under ebpfMonTargetsLock. */
 ebpfMonCpLinkResult ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root,
                                              ebpfMonCpLink *link, ebpfMonCpLinkSource *source);

@@ -55,7 +55,8 @@ void ebpfMonTraceDescribeCause(ebpfMonTarget *t, const ebpfMonTrace *trace, char
                  ebpfMonCatalogueName(t->cat, trace->first->sourceRoot - 1));
     } else {
         ebpfMonTextCopyBytes(comm, sizeof(comm), c->comm, EBPFMON_COMM_MAX - 1);
-        ebpfMonThreadJobDescribe(t, comm, !!(c->flags & EBPFMON_CHAIN_MAIN), t->cat->rec[c->rootSlot].addr, buf, size);
+        ebpfMonThreadJobDescribe(t, &(ebpfMonThreadJob){ comm, !!(c->flags & EBPFMON_CHAIN_MAIN),
+                                                         t->cat->rec[c->rootSlot].addr, 0 }, buf, size);
     }
 }
 

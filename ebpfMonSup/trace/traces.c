@@ -717,8 +717,10 @@ static void setCause(ebpfMonTraces *x, ebpfMonTrace *trace, const struct ebpfMon
         x->awaitSource++;
     }
     trace->lacksCpSource = !put && strcmp(trace->first->chain.comm, "dbCaLink") == 0 && !trace->first->chain.causeBegin;
-    if (!put && from && from->isLink && (trace->cpLink = calloc(1, sizeof(*trace->cpLink))))
-        memcpy(trace->cpLink->start, from->link, sizeof(from->link)); /* the next tick looks for its source */
+    if (!put && from && from->cpLink && (trace->cpLink = calloc(1, sizeof(*trace->cpLink)))) {
+        trace->cpLink->at = from->cpLink;
+        memcpy(trace->cpLink->start, from->caLink, sizeof(from->caLink)); /* the next tick looks for its source */
+    }
 }
 
 /* "c" completes its root, and the chain that began the root is not in the trace. So "c" goes below its source chain. */

@@ -147,6 +147,7 @@ static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
         .ppnUsr = o->notify.usrPvt,
         .dbfGap = (uint8_t)(EBPFMON_DBF_MENU - o->dbf.menu),
         .chanAddr = o->has.channels ? EBPFMON_DbChannel_addr : 0,
+        .linkOwner = (uint8_t)o->link.precord,
         .linkType = (uint8_t)o->link.type,
         .linkValue = (uint8_t)o->link.constantStr,
         .linkPvname = (uint8_t)o->link.pvname,

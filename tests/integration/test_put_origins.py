@@ -391,6 +391,16 @@ def test_cp_link(world):
     assert {k: row.get(k) for k in want} == want and "user" not in row, row
 
 
+def test_several_cp_links(world):
+    """Of several CP links of a record the one that made it process is named, also when it writes later."""
+    for value, source in ((3, "a:CP:OTHER"), (5, "a:CP:ONE"), (7, "a:CP:OTHER")):
+        world.mark()
+        world.caput(source, value)
+        by = f"CP link from {source}"
+        world.expect({"pv": "a:CP:TWO:DST", "user": None, **link("a:CP:TWO.OUT", "a:CP:TWO", by, thread="scanOnce")},
+                     {"pv": "a:CP:LATER:DST", "user": None, **link("a:CP:LATER.OUT", "a:CP:LATER", by)})
+
+
 def test_scanned(world):
     """Puts of a chain that a scan thread started, also after an asynchronous record, in another thread."""
     for name, pv, by in (("a:TICK:IN", "a:TICK:DST", "a:TICK:MID.OUT"), ("a:ASYN", "a:ASYN:DST", "a:ASYN:SRC.OUT")):

@@ -9,16 +9,13 @@
 static ebpfMonTargets *targets;
 static ebpfMonCpLinkSources *sources;
 
-/* The begin of a struct caLink, with a pointer to the link at "linkAt" and a time stamp at "stampAt". */
-static const uint8_t *caLink(const void *link, unsigned linkAt, uint64_t stamp, unsigned stampAt)
+/* A CP link with the begin of its struct caLink, which has a time stamp at "stampAt". */
+static ebpfMonCpLink makeLink(const void *at, uint64_t stamp, unsigned stampAt)
 {
-    static uint8_t bytes[EBPFMON_CALINK_SIZE];
-    uint64_t addr = (uintptr_t)link;
+    ebpfMonCpLink link = { .at = (uintptr_t)at };
 
-    memset(bytes, 0, sizeof(bytes));
-    memcpy(bytes + linkAt, &addr, sizeof(addr));
-    memcpy(bytes + stampAt, &stamp, sizeof(stamp));
-    return bytes;
+    memcpy(link.start + stampAt, &stamp, sizeof(stamp));
+    return link;
 }
 
 static void setLink(uint32_t record, char *name)
@@ -27,6 +24,7 @@ static void setLink(uint32_t record, char *name)
 
     link->precord = (uintptr_t)&sceneMemory[record];
     link->type = EBPFMON_LINK_CA;
+    link->pvlMask = EBPFMON_PVL_CP;
     link->pvname = (uintptr_t)name;
 }
 
@@ -41,11 +39,8 @@ static ebpfMonCpLinkResult look(ebpfMonTarget *t, uint32_t root, ebpfMonCpLink *
     return result;
 }
 
-static int find(ebpfMonTarget *t, uint32_t root, const uint8_t *start, ebpfMonCpLinkSource *source)
+static int find(ebpfMonTarget *t, uint32_t root, ebpfMonCpLink link, ebpfMonCpLinkSource *source)
 {
-    ebpfMonCpLink link = { .sourcePid = 0 };
-
-    memcpy(link.start, start, sizeof(link.start));
     return look(t, root, &link, source) == ebpfMonCpLinkFound;
 }
 
@@ -54,10 +49,9 @@ static void testAwaited(ebpfMonTarget *t, char *name)
 {
     ebpfMonChainId chain = { .iocId = t->iocId, .tid = 10, .begin = 6999 * MS };
     uint64_t stamp = sceneStamp(7000 * MS);
-    ebpfMonCpLink link = { .sourcePid = 0 };
+    ebpfMonCpLink link = makeLink(&sceneMemory[5].inp, stamp, 60);
     ebpfMonCpLinkSource s;
 
-    memcpy(link.start, caLink(&sceneMemory[5].inp, 16, stamp, 60), sizeof(link.start));
     testOk(look(t, 5, &link, &s) == ebpfMonCpLinkAwaited && link.sourcePid == (uint32_t)t->pid,
            "a chain may come from the IOC that has the record");
     strcpy(name, "R3");
@@ -91,22 +85,22 @@ MAIN(testCpLinkSources)
     sources = ebpfMonCpLinkSourcesNew(targets);
     chain.iocId = first->iocId;
     setLink(5, name);
-    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "no chain is known at first");
+    testOk(!find(first, 5, makeLink(inp, stamp, 60), &s), "no chain is known at first");
     ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 3, 2, stamp);
-    testOk(find(first, 5, caLink(inp, 16, stamp, 60), &s) && ebpfMonChainIdIsSame(&s.chain, &chain) && s.place == 3,
+    testOk(find(first, 5, makeLink(inp, stamp, 60), &s) && ebpfMonChainIdIsSame(&s.chain, &chain) && s.place == 3,
            "the source is the chain that set this time stamp of the record");
     testOk(strcmp(s.record, "R2") == 0 && strcmp(s.root, "R0") == 0 && !s.ioc[0], "%s, chain of %s", s.record, s.root);
-    testOk(find(first, 5, caLink(inp, 40, stamp, 4), &s), "link and time stamp may be anywhere in the IOC's memory");
-    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "a record with another time stamp has no source");
-    testOk(!find(first, 6, caLink(inp, 16, stamp, 60), &s), "neither has the link of another record");
+    testOk(find(first, 5, makeLink(inp, stamp, 4), &s), "the time stamp may be anywhere in the struct caLink");
+    testOk(!find(first, 5, makeLink(inp, other, 60), &s), "a record with another time stamp has no source");
+    testOk(!find(first, 6, makeLink(inp, stamp, 60), &s), "neither has the link of another record");
     inp->type = EBPFMON_LINK_DB;
-    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor a link that is not a CA link any more");
+    testOk(!find(first, 5, makeLink(inp, stamp, 60), &s), "nor a link that is not a CA link any more");
     setLink(5, unknown);
-    testOk(!find(first, 5, caLink(inp, 16, stamp, 60), &s), "nor a link to a record that no IOC of this host has");
+    testOk(!find(first, 5, makeLink(inp, stamp, 60), &s), "nor a link to a record that no IOC of this host has");
     setLink(5, name);
     testAwaited(first, name);
     ebpfMonCpLinkSourcesAdd(sources, &chain, 0, 0, 3, other);
-    testOk(!find(first, 5, caLink(inp, 16, other, 60), &s), "nor another record with this time stamp");
+    testOk(!find(first, 5, makeLink(inp, other, 60), &s), "nor another record with this time stamp");
 
     /* another IOC with the same records: its link watches the record of the first IOC */
     sceneNewIoc();
@@ -114,7 +108,7 @@ MAIN(testCpLinkSources)
     strcpy(second->name, "secondIoc");
     ebpfMonTargetsAdd(targets, second);
     second->eventThread.reads = NULL;
-    testOk(find(second, 5, caLink(inp, 16, stamp, 60), &s) && s.chain.iocId == first->iocId &&
+    testOk(find(second, 5, makeLink(inp, stamp, 60), &s) && s.chain.iocId == first->iocId &&
            strcmp(s.ioc, "sceneIoc") == 0, "the source may be in another IOC: %s", s.ioc);
     ebpfMonCpLinkSourcesFree(sources);
     return testDone();

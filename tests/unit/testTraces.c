@@ -373,7 +373,6 @@ static void cpLinks(void)
     struct ebpfMonChain a, b;
     struct ebpfMonHandOverEvent ev;
     struct ebpfMonChainRec rec = { .slot = SCENE_SLOT + 2, .time = sceneStamp(900 * MS) };
-    uint64_t link = (uintptr_t)&sceneMemory[5].inp;
 
     ebpfMonTracesFree(traces);
     ebpfMonTargetsRemove(targets, sceneTarget); /* one with names, to which the link leads */
@@ -386,11 +385,11 @@ static void cpLinks(void)
     memset(&heard, 0, sizeof(heard));
     exports = 0;
     sceneMemory[5].inp = (struct layoutPvLink){ .precord = (uintptr_t)&sceneMemory[5], .type = EBPFMON_LINK_CA,
+                                                .pvlMask = EBPFMON_PVL_CP,
                                                 .pvname = (uintptr_t)name };
     b = chainOf(2, 1010 * MS, 5, UINT32_MAX);
-    ev = (struct ebpfMonHandOverEvent){ .head = b.head, .what.isLink = 1 };
-    memcpy(ev.what.link + 24, &link, sizeof(link));
-    memcpy(ev.what.link + 64, &rec.time, sizeof(rec.time));
+    ev = (struct ebpfMonHandOverEvent){ .head = b.head, .what.cpLink = (uintptr_t)&sceneMemory[5].inp };
+    memcpy(ev.what.caLink + 64, &rec.time, sizeof(rec.time));
     ebpfMonTracesBeginHandOver(traces, &ev);
     addChain(b, 1);
     tick(1012 * MS);
@@ -405,7 +404,7 @@ static void cpLinks(void)
     rec.time++;
     b = chainOf(2, 2010 * MS, 5, UINT32_MAX);
     ev.head = b.head;
-    memcpy(ev.what.link + 64, &rec.time, sizeof(rec.time));
+    memcpy(ev.what.caLink + 64, &rec.time, sizeof(rec.time));
     ebpfMonTracesBeginHandOver(traces, &ev);
     addChain(b, 1);
     holds(3, 1999 * MS);

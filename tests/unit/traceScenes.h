@@ -360,12 +360,12 @@ static void sceneCpLink(void)
     stamp = sceneStamp(a.begin + 33 * US);
     sceneMemory[15].inp.precord = sceneTarget->cat->rec[15].addr;
     sceneMemory[15].inp.type = EBPFMON_LINK_CA;
+    sceneMemory[15].inp.pvlMask = EBPFMON_PVL_CP;
     sceneMemory[15].inp.pvname = (uintptr_t)name;
     link = (uintptr_t)&sceneMemory[15].inp;
     b = sceneChain("scanOnce", 21, 120010 * MS, 15);
-    ev = (struct ebpfMonHandOverEvent){ .head = b.head, .what.isLink = 1 };
-    memcpy(ev.what.link + 16, &link, sizeof(link));
-    memcpy(ev.what.link + 60, &stamp, sizeof(stamp));
+    ev = (struct ebpfMonHandOverEvent){ .head = b.head, .what.cpLink = link };
+    memcpy(ev.what.caLink + 60, &stamp, sizeof(stamp));
     sceneBeginHandOver(&ev);
     SEND(b, 15, 16);
     sceneTick(121000 * MS, 0);
