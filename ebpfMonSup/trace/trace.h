@@ -50,8 +50,8 @@ void ebpfMonCpLinkSourcesFree(ebpfMonCpLinkSources *sources); /* NULL does no ha
 void ebpfMonCpLinkSourcesAdd(ebpfMonCpLinkSources *sources, const ebpfMonChainId *chain, uint32_t root, uint32_t place,
                              uint32_t index, uint64_t stamp);
 
-/* The chain that caused a CP link of record "root" of IOC "t". "link": with address and start; the rest becomes known at the
- * first call. Only then the memory of the IOC is read, by ebpfMonTargetsGetReads. Under ebpfMonTargetsLock. */
+/* The chain that caused a CP link of record "root" of IOC "t". "link": with address and start; the rest becomes known
+ * at the first call. Only then the memory of the IOC is read, by ebpfMonTargetsGetReads. Under ebpfMonTargetsLock. */
 ebpfMonCpLinkResult ebpfMonCpLinkSourcesFind(const ebpfMonCpLinkSources *sources, ebpfMonTarget *t, uint32_t root,
                                              ebpfMonCpLink *link, ebpfMonCpLinkSource *source);
 
