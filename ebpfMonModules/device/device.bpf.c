@@ -106,7 +106,7 @@ static __always_inline void noteFunction(__u32 tgid, __u64 address, __u32 isTime
     __u32 one = 1;
 
     if (address && !bpf_map_lookup_elem(&deviceFunctions, &f) &&
-        bpf_map_update_elem(&deviceFunctions, &f, &one, BPF_NOEXIST))
+        bpf_map_update_elem(&deviceFunctions, &f, &one, BPF_ANY))
         countLost();
 }
 
