@@ -28,6 +28,7 @@ struct order {
     volatile uint64_t done;   /* the last order that was done */
     volatile uint64_t what;   /* an index of "root": process it; PUT: put to H:PUT; EVENT: scan the list of event "h" */
     volatile uint64_t ns;     /* that the last order took */
+    volatile uint64_t least;  /* ns; an order that is done earlier spins until then */
 };
 
 enum { ROOTS = 3, PUT = ROOTS, EVENT, THINGS };
@@ -75,13 +76,19 @@ static uint64_t doThing(struct targets *t, unsigned what, uint64_t number)
 
 static void followOrders(struct targets *t, struct order *o)
 {
-    for (uint64_t last = 0;;) {
+    for (uint64_t begin, last = 0;;) {
         if (o->wanted == last) {
             sleepShort();
             continue;
         }
         last = o->wanted;
+        begin = readClock();
         o->ns = doThing(t, o->what, last);
+        if (o->least) {
+            while (readClock() - begin < o->least)
+                ;
+            o->ns = readClock() - begin;
+        }
         o->done = last;
     }
 }
