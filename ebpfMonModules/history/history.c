@@ -67,6 +67,7 @@ typedef struct {
 #define CHAIN_BYTES 32            /* of a chain as text */
 #define TREE_BYTES  3000
 #define TRACE_BYTES 33
+#define HASH_BYTES  17
 #define HEADER      16            /* bytes of a packet's payload: the header of a CA message; of PVA that and two ids */
 #define WHOLE       65536
 #define TREES       10            /* a second, of chains that are kept with their records … */
@@ -210,6 +211,17 @@ static const char *nameTrace(const ebpfMonPut *put, char buf[TRACE_BYTES])
     return buf;
 }
 
+/* Of a put whose value is cut, so that two of them can be compared; as in put logs. NULL: it is not known. */
+static const char *nameHash(const ebpfMonPut *put, char buf[HASH_BYTES])
+{
+    size_t length = strlen(put->val);
+
+    if (!put->hash || length < 3 || strcmp(put->val + length - 3, "...") != 0)
+        return NULL;
+    snprintf(buf, HASH_BYTES, "%016llx", (unsigned long long)put->hash);
+    return buf;
+}
+
 /* The way without persons and addresses: of "CA 10.0.0.7:4001 uid mila" only "CA", and of a link's way all up to
  * "put by mila@console". */
 static void hideNames(const char *origin, char *buf, size_t size)
@@ -226,13 +238,14 @@ static void addPut(void *arg, const ebpfMonModulePut *put)
 {
     ebpfMonHistory *h = arg;
     int noValues = h->conf.leavesOutValues, noNames = h->conf.leavesOutNames;
-    char chain[CHAIN_BYTES], source[CHAIN_BYTES], trace[TRACE_BYTES], origin[EBPFMON_ORIGIN_SIZE], reason[100];
+    char chain[CHAIN_BYTES], source[CHAIN_BYTES], trace[TRACE_BYTES], hash[HASH_BYTES];
+    char origin[EBPFMON_ORIGIN_SIZE], reason[100];
     const char *const text[TEXTS] = {
         "put", put->ioc, put->pv, noValues ? NULL : put->value, noValues ? NULL : put->oldValue,
         noNames ? NULL : put->user, noNames ? NULL : put->host, noNames ? NULL : put->peer, noNames ? NULL : put->who,
         noNames ? origin : put->origin, put->result, put->reason && (noNames || noValues) ? reason : put->reason,
         nameChain(h, &put->chain, chain), nameChain(h, &put->source, source), NULL, NULL,
-        noNames ? NULL : nameTrace(put->context, trace),
+        noNames ? NULL : nameTrace(put->context, trace), noValues ? NULL : nameHash(put->context, hash),
     };
 
     if (!h->queue)

@@ -8,7 +8,7 @@
 
 static const char *const names[ebpfMonAtCount] = {
     "time", "kind", "automatic", "ioc", "pv", "value", "old", "user", "host", "peer", "who", "origin", "result",
-    "reason", "n", "first", "min", "max", "chain", "source", "trace",
+    "reason", "n", "first", "min", "max", "chain", "source", "trace", "hash",
 };
 
 void ebpfMonHistoryFormatTime(int64_t ns, int isIso, char *buf, size_t size)

@@ -11,12 +11,12 @@
 
 /* What a query must select for the functions below, in this order. */
 #define EBPFMON_HISTORY_COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, " \
-                                "reason, n, first, least, most, chain, source, trace"
+                                "reason, n, first, least, most, chain, source, trace, hash"
 enum {
     ebpfMonAtTime, ebpfMonAtKind, ebpfMonAtAutomatic, ebpfMonAtIoc, ebpfMonAtPv, ebpfMonAtValue, ebpfMonAtOld,
     ebpfMonAtUser, ebpfMonAtHost, ebpfMonAtPeer, ebpfMonAtWho, ebpfMonAtOrigin, ebpfMonAtResult, ebpfMonAtReason,
     ebpfMonAtN, ebpfMonAtFirst, ebpfMonAtLeast, ebpfMonAtMost, ebpfMonAtChain, ebpfMonAtSource, ebpfMonAtTrace,
-    ebpfMonAtCount
+    ebpfMonAtHash, ebpfMonAtCount
 };
 
 /* A run ends at most so long after each of its puts; ns. */

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Pages of rows that were removed are used again, so the file keeps its size and needs no VACUUM. */
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/files.h"
 #include "history/historyStore.h"
 #include "history/historyTar.h"
 #include "shared/sqliteFile.h"
@@ -27,7 +24,7 @@
 #define TEXTS_BEFORE 11 /* texts of a row that stand before its numbers */
 
 #define COLUMNS "time, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, " \
-                "first, least, most, chain, source, steps, tree, trace"
+                "first, least, most, chain, source, steps, tree, trace, hash"
 
 #define OLDEST "SELECT id FROM rows WHERE automatic = ?1 AND time < ?3 ORDER BY time LIMIT ?2"
 
@@ -35,9 +32,9 @@
 #define SIZE_OF(column) "coalesce(length(CAST(" #column " AS BLOB)), 0) + "
 #define ROW_SIZE SIZE_OF(ioc) SIZE_OF(pv) SIZE_OF(value) SIZE_OF(old) SIZE_OF(user) SIZE_OF(host) SIZE_OF(peer) \
                  SIZE_OF(who) SIZE_OF(origin) SIZE_OF(result) SIZE_OF(reason) SIZE_OF(chain) SIZE_OF(source) \
-                 SIZE_OF(steps) SIZE_OF(tree) SIZE_OF(trace) "100"
+                 SIZE_OF(steps) SIZE_OF(tree) SIZE_OF(trace) SIZE_OF(hash) "100"
 
-#define VERSION 3
+#define VERSION 4
 static const ebpfMonSqliteKind kind = { 0x65426d48 /* "eBmH" */, VERSION,
                                         ". Free space on the disk; it is tried again by itself" };
 
@@ -45,7 +42,7 @@ enum { sqlAdd, sqlMeta, sqlSize, sqlForget, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
     [sqlAdd] = "INSERT INTO rows (" COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "
-               "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+               "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
     [sqlMeta] = "INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)",
     [sqlSize] = "SELECT sum(" ROW_SIZE ") FROM rows WHERE id IN (" OLDEST ")",
     [sqlForget] = "DELETE FROM rows WHERE id IN (" OLDEST ")",
@@ -55,7 +52,7 @@ static const char schema[] =
     "CREATE TABLE IF NOT EXISTS rows (id INTEGER PRIMARY KEY, time INTEGER NOT NULL, kind TEXT NOT NULL, "
     "automatic INTEGER NOT NULL, ioc TEXT, pv TEXT, value TEXT, old TEXT, user TEXT, host TEXT, peer TEXT, who TEXT, "
     "origin TEXT, result TEXT, reason TEXT, n INTEGER NOT NULL, first INTEGER NOT NULL, least REAL, most REAL, "
-    "chain TEXT, source TEXT, steps TEXT, tree TEXT, trace TEXT);"
+    "chain TEXT, source TEXT, steps TEXT, tree TEXT, trace TEXT, hash TEXT);"
     "CREATE INDEX IF NOT EXISTS rowsByTime ON rows (automatic, time);"
     "CREATE INDEX IF NOT EXISTS rowsByPv ON rows (pv, time);"
     "CREATE INDEX IF NOT EXISTS rowsByUser ON rows (user, time) WHERE user IS NOT NULL;"
@@ -73,11 +70,13 @@ static const char schema[] =
 static const char *const newColumns[VERSION] = { NULL,
     "BEGIN IMMEDIATE; ALTER TABLE rows ADD COLUMN chain TEXT; ALTER TABLE rows ADD COLUMN source TEXT;"
     "ALTER TABLE rows ADD COLUMN steps TEXT; ALTER TABLE rows ADD COLUMN tree TEXT; PRAGMA user_version = 2; COMMIT",
-    "BEGIN IMMEDIATE; ALTER TABLE rows ADD COLUMN trace TEXT; PRAGMA user_version = 3; COMMIT" };
+    "BEGIN IMMEDIATE; ALTER TABLE rows ADD COLUMN trace TEXT; PRAGMA user_version = 3; COMMIT",
+    "BEGIN IMMEDIATE; ALTER TABLE rows ADD COLUMN hash TEXT; PRAGMA user_version = 4; COMMIT" };
 static const char *const oldRows[VERSION] = { NULL,
-    "CREATE TEMP VIEW rows AS SELECT *, NULL AS chain, NULL AS source, NULL AS steps, NULL AS tree, NULL AS trace "
-    "FROM main.rows",
-    "CREATE TEMP VIEW rows AS SELECT *, NULL AS trace FROM main.rows" };
+    "CREATE TEMP VIEW rows AS SELECT *, NULL AS chain, NULL AS source, NULL AS steps, NULL AS tree, NULL AS trace, "
+    "NULL AS hash FROM main.rows",
+    "CREATE TEMP VIEW rows AS SELECT *, NULL AS trace, NULL AS hash FROM main.rows",
+    "CREATE TEMP VIEW rows AS SELECT *, NULL AS hash FROM main.rows" };
 
 struct ebpfMonHistoryStore {
     ebpfMonSqlite file;
@@ -87,7 +86,6 @@ struct ebpfMonHistoryStore {
     double   mayForget[2]; /* rows that may be removed for their age now */
     uint64_t forgotAt, settledAt; /* monotonic ns */
     uint64_t pagesMost, keepNs, walMost;
-    int      lock;         /* a descriptor of the file with a lock against a second writer; -1: none */
 };
 
 /* 0: the file is new. */
@@ -139,7 +137,6 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
                                              size_t size)
 {
     ebpfMonHistoryStore *s = calloc(1, sizeof(*s));
-    struct stat st;
 
     if (!s) {
         snprintf(why, size, "no memory");
@@ -147,13 +144,10 @@ ebpfMonHistoryStore *ebpfMonHistoryStoreOpen(const char *file, unsigned megabyte
     }
     s->keepNs = days * DAY_NS;
     s->forgotAt = ebpfMonClockMonotonic();
-    s->lock = ebpfMonOwnFileOpen(file, &st, why, size);
-    if (s->lock >= 0 && flock(s->lock, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
-        snprintf(why, size, "another monitor writes this file: give each one its own");
-    else if (s->lock >= 0 &&
-             ebpfMonSqliteOpen(&s->file, &kind, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, why, size) == 0 &&
-             prepareWriter(s, megabytes, why, size) == 0 && countRows(s, why, size) == 0 &&
-             ebpfMonSqlitePrepare(&s->file, statements, s->stmt, sqlStatements, why, size) == 0)
+    if (ebpfMonSqliteLock(&s->file, file, why, size) == 0 &&
+        ebpfMonSqliteOpen(&s->file, &kind, file, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, why, size) == 0 &&
+        prepareWriter(s, megabytes, why, size) == 0 && countRows(s, why, size) == 0 &&
+        ebpfMonSqlitePrepare(&s->file, statements, s->stmt, sqlStatements, why, size) == 0)
         return s;
     ebpfMonHistoryStoreClose(s);
     return NULL;
@@ -169,8 +163,6 @@ void ebpfMonHistoryStoreClose(ebpfMonHistoryStore *s)
     if (!s)
         return;
     ebpfMonSqliteClose(&s->file, s->stmt, sqlStatements);
-    if (s->lock >= 0)
-        close(s->lock); /* after SQLite: this would end its locks on the file, too (fcntl(2)) */
     free(s);
 }
 
@@ -319,7 +311,7 @@ void ebpfMonHistoryRowList(ebpfMonHistoryRow *row, const char **list[EBPFMON_HIS
 {
     const char **const texts[EBPFMON_HISTORY_TEXTS] = {
         &row->ioc, &row->pv, &row->value, &row->old, &row->user, &row->host, &row->peer, &row->who, &row->origin,
-        &row->result, &row->reason, &row->chain, &row->source, &row->steps, &row->tree, &row->trace,
+        &row->result, &row->reason, &row->chain, &row->source, &row->steps, &row->tree, &row->trace, &row->hash,
     };
 
     memcpy(list, texts, sizeof(texts));

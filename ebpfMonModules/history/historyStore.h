@@ -3,7 +3,7 @@
  * The file of the history: an SQLite database, which anybody's tools can read.
  *
  * rows (time, first, kind, automatic, ioc, pv, value, old, user, host, peer, who, origin, result, reason, n, least,
- *       most, chain, source, steps, tree, trace)
+ *       most, chain, source, steps, tree, trace, hash)
  *   time         ns since 1970 (UTC): of a put, of the last one of a run, of the end of a gap
  *   first        the same; of a run that of its first put, of a gap its begin
  *   kind         put, event, chain, minute, client, start, gap, lost; in a frozen file also ioc, and of each IOC record
@@ -17,6 +17,7 @@
  *   steps, tree  of kind chain: its other chains, with a blank between them; its records, as text of several lines
  *   trace        of a put over the network: made of its connection and TCP sequence number, which both hosts know; the
  *                id of a trace that begins with it (trace/traceSpans.h); of a run that of its last put
+ *   hash         of a put whose value is cut: of all that was sent (64-bit FNV-1a)
  * meta (key, value)   alive: when the monitor wrote last; stopped: 1 if it has ended in order; bytes of both kinds of
  *                     rows
  *
@@ -32,7 +33,7 @@
 
 #include <sqlite3.h>
 
-#define EBPFMON_HISTORY_TEXTS 16
+#define EBPFMON_HISTORY_TEXTS 17
 
 /* SQL: a put that wrote nothing, as far as is known. */
 #define EBPFMON_HISTORY_FAILED "result IN ('denied', 'failed', 'lost', 'unwritten')"
@@ -42,7 +43,7 @@ typedef struct {
     const char *kind;
     int automatic;
     const char *ioc, *pv, *value, *old, *user, *host, *peer, *who, *origin, *result, *reason, *chain, *source,
-        *steps, *tree, *trace; /* NULL: none */
+        *steps, *tree, *trace, *hash; /* NULL: none */
     uint64_t n;
     int isNumber;          /* nonzero: "least" and "most" are known */
     double least, most;

@@ -9,11 +9,16 @@
 #ifndef EBPFMON_SQLITEFILE_H
 #define EBPFMON_SQLITEFILE_H
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <sqlite3.h>
+
+#include "common/files.h"
 
 #define EBPFMON_SQLITE_PAGE    4096
 #define EBPFMON_SQLITE_BUSY_MS 2000
@@ -28,6 +33,7 @@ typedef struct {
 typedef struct {
     sqlite3 *db;
     const ebpfMonSqliteKind *kind;
+    int lock;             /* 1 + a descriptor of the file, with a lock against a second writer; 0: none */
 } ebpfMonSqlite;
 
 static inline void ebpfMonSqliteDescribe(const ebpfMonSqlite *file, const char *doing, char *why, size_t size)
@@ -85,6 +91,31 @@ static inline int ebpfMonSqliteCheckOwner(const ebpfMonSqlite *file, char *why, 
     return 0;
 }
 
+/* For who writes, before Open: makes the file if it is not there, and checks that nobody else can replace it. SQLite
+ * makes two more files in its folder (-wal, -shm), so other users must not be able to make files there. Of two monitors
+ * each would keep all that both see. */
+static inline int ebpfMonSqliteLock(ebpfMonSqlite *file, const char *path, char *why, size_t size)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    struct stat st;
+    int fd;
+
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) + 1 : 2, slash ? path : "./");
+    if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH)) {
+        snprintf(why, size, "everybody may write in its folder: choose another folder, or chmod o-w");
+        return -1;
+    }
+    fd = ebpfMonOwnFileOpen(path, &st, why, size);
+    file->lock = fd + 1;
+    if (fd < 0)
+        return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK) /* some file systems have no locks */
+        return 0;
+    snprintf(why, size, "another monitor writes this file: give each one its own");
+    return -1;
+}
+
 /* Opens a file, and checks whose it is. If that fails, the caller closes it. */
 static inline int ebpfMonSqliteOpen(ebpfMonSqlite *file, const ebpfMonSqliteKind *kind, const char *path, int flags,
                                     char *why, size_t size)
@@ -126,6 +157,8 @@ static inline void ebpfMonSqliteClose(ebpfMonSqlite *file, sqlite3_stmt **stmt, 
     for (unsigned i = 0; i < count; i++)
         sqlite3_finalize(stmt[i]);
     sqlite3_close(file->db);
+    if (file->lock)
+        close(file->lock - 1); /* after SQLite: this ends its locks on the file, too (fcntl(2)) */
 }
 
 /* Pages that are used. */

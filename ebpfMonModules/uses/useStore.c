@@ -2,10 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "common/clock.h"
-#include "common/files.h"
 #include "common/shares.h"
 #include "common/text.h"
 #include "shared/sqliteFile.h"
@@ -83,27 +81,6 @@ static int prepareWriter(ebpfMonUseStore *store, unsigned megabytes, char *why, 
                                   size) == 0 ? ebpfMonSqliteRun(&store->file, payersSchema, why, size) : 0;
 }
 
-/* Makes the file if it is not there, and checks that it is ours and nobody else can replace it. SQLite makes two
- * more files in its folder (-wal, -shm), so other users must not be able to make files there. 0, or -1: "why" says
- * what is wrong. */
-static int checkFile(const char *file, char *why, size_t size)
-{
-    char folder[4096];
-    const char *slash = strrchr(file, '/');
-    struct stat st;
-    int fd;
-
-    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - file) + 1 : 2, slash ? file : "./");
-    if (stat(folder, &st) == 0 && (st.st_mode & S_IWOTH)) {
-        snprintf(why, size, "everybody may write in its folder: choose another folder, or chmod o-w");
-        return -1;
-    }
-    fd = ebpfMonOwnFileOpen(file, &st, why, size);
-    if (fd >= 0)
-        close(fd);
-    return fd < 0 ? -1 : 0;
-}
-
 ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned megabytes, char *why, size_t size)
 {
     ebpfMonUseStore *store = calloc(1, sizeof(*store));
@@ -112,7 +89,7 @@ ebpfMonUseStore *ebpfMonUseStoreOpen(const char *file, int isWriter, unsigned me
 
     if (!store)
         return NULL;
-    if ((isWriter && checkFile(file, why, size)) ||
+    if ((isWriter && ebpfMonSqliteLock(&store->file, file, why, size)) ||
         ebpfMonSqliteOpen(&store->file, &kind, file, flags, why, size) ||
         (isWriter && prepareWriter(store, megabytes, why, size)) ||
         ebpfMonSqlitePrepare(&store->file, statements + from, store->stmt + from, sqlStatements - from, why, size)) {

@@ -20,7 +20,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.harness import badlink, ca, db, paths
+from tests.harness import badlink, ca, db, paths, rawca
 from tests.harness.far import FarIoc
 from tests.harness.incidents import FAR, WRITTEN, Incidents, query
 from tests.harness.preload import preload
@@ -372,13 +372,14 @@ PRAGMA application_id = 0x65426d48; PRAGMA user_version = 1;"""
 
 V2 = "ALTER TABLE rows ADD COLUMN chain TEXT; ALTER TABLE rows ADD COLUMN source TEXT; ALTER TABLE rows ADD COLUMN steps TEXT; " \
     "ALTER TABLE rows ADD COLUMN tree TEXT; PRAGMA user_version = 2"
+V3 = "ALTER TABLE rows ADD COLUMN trace TEXT; PRAGMA user_version = 3"
 
 
-@pytest.mark.parametrize("version", [1, 2])
+@pytest.mark.parametrize("version", [1, 2, 3])
 def test_earlier_files(keep, new_ioc, version):
     """A file of an earlier version is read as it is. It gets the new columns when it is written, and no row is lost."""
     with sqlite3.connect(keep.file) as base:
-        base.executescript(V1 + (V2 if version == 2 else ""))
+        base.executescript("; ".join((V1, V2, V3)[:version]))
     for words in (["-n", "0"], ["-n", "0", "OLD:*"], ["report", "-1h", "now"], ["why", "OLD:PV"]):
         assert "OLD:PV" in ask(keep.file, *words)
     monitor, ioc = keep(), new_ioc(DATABASE).start()
@@ -504,6 +505,26 @@ def test_asked_by_pvs(keep, new_ioc):
     monitor.put("HISTORY_FROM.VAL$", "-1h")
     monitor.put("HISTORY_USER.VAL$", "nobody*")
     monitor.wait_text("HISTORY_FOUND_MSG", lambda text: text == "0 rows")
+
+
+def test_hash(keep, new_ioc):
+    """Two arrays of which the history has the same begin are told apart by the hash of what was sent. Who leaves out values has none."""
+    monitor, ioc = keep(), new_ioc(DATABASE + db.record("waveform", "WAVE", FTVL="DOUBLE", NELM="2000")).start()
+    monitor.wait_ioc(ioc)
+    arrays = [[*map(float, range(1999)), last] for last in (1.0, 2.0, 1.0)]
+    for array in [*arrays, [5.0]]:
+        ioc.put("WAVE", array)
+    until(lambda: count(keep.file, "pv LIKE '%:WAVE'") == 4, 20, "the puts")
+    got = rows(keep.file, ioc.prefix + "WAVE")
+    assert len({r["value"] for r in got}) == 2 and got[0]["value"].endswith("...")
+    assert [r.get("hash") for r in got] == [rawca.fnv(rawca.elements(rawca.DOUBLE, a)) for a in arrays] + [None]
+    assert [r["hash"] for r in csv.DictReader(io.StringIO(ask(keep.file, "--csv", ioc.prefix + "WAVE")))][:2] == [r["hash"] for r in got[:2]]
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    monitor = keep(more=' "values"')
+    monitor.wait_ioc(ioc)
+    ioc.put("WAVE", arrays[0])
+    until(lambda: count(keep.file, "pv LIKE '%:WAVE' AND value IS NULL AND hash IS NULL") == 1, 20, lambda: ask(keep.file))
 
 
 def pcapng(file):
@@ -773,7 +794,7 @@ def test_cannot_be_written(new_monitor, tmp_path):
     until(lambda: monitor.get("HISTORY_STATE") == 2, 20, "trouble")
     assert "another program" in monitor.text("HISTORY_MSG") and monitor.get("STATE", as_string=True) == "Running"
     with sqlite3.connect(tmp_path / "cut.sqlite") as base:
-        base.executescript(V1 + V2.replace("user_version = 2", "user_version = 3") + "; ALTER TABLE rows ADD COLUMN trace TEXT")
+        base.executescript("; ".join((V1, V2, V3, "ALTER TABLE rows ADD COLUMN hash TEXT; PRAGMA user_version = 4")))
     cut = (tmp_path / "cut.sqlite").read_bytes()
     (tmp_path / "cut.sqlite").write_bytes(cut[:4096] + bytes(len(cut) - 4096))
     assert "malformed" in subprocess.run([ASK, "-d", tmp_path / "cut.sqlite"], capture_output=True, text=True).stderr
@@ -814,7 +835,7 @@ def test_disk_full(new_monitor, new_ioc, tmp_path):
     """While the disk is full the monitor goes on and says so; afterwards a row says how many rows are missing."""
     disk = tmp_path / "disk"
     disk.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk], capture_output=True).returncode:
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m,mode=0755", "tmpfs", disk], capture_output=True).returncode:
         pytest.skip("no right to mount a file system")
     try:
         file = disk / "history.sqlite"

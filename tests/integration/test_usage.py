@@ -276,6 +276,24 @@ def test_a_file_that_another_program_holds(new_monitor, ioc, tmp_path):
     assert (monitor.get("USAGE_STATE.SEVR"), monitor.get("USAGE_STATE.AMSG")) == (0, "")
 
 
+def test_two_monitors(new_monitor, ioc, tmp_path):
+    """Of two monitors one writes a file, and each use is counted once. The other says what to do, and goes on when the first one has ended."""
+    file = tmp_path / "uses.db"
+    first = start(new_monitor, ioc, file)
+    until(lambda: first.command("ebpfMonUnused 1 none") and file.exists(), 60, "the file is there")
+    second = new_monitor(before=[f'ebpfMonUsage "{file}"']).start()
+    second.wait_ioc(ioc)
+
+    ioc.run("caput", ioc.prefix + "A7", "1")
+    for monitor in first, second:
+        until(lambda m=monitor: m.text("PUT_LAST_PV") == ioc.prefix + "A7", 60, "the put is seen")
+        until(lambda m=monitor: m.command("ebpfMonUnused 1 none") and ("A7", WRITE) in uses(file, ioc), 60, "the use is written")
+    assert uses(file, ioc)["A7", WRITE][-1] == 1
+    until(lambda: second.get("USAGE_STATE") == 2 and "another monitor writes" in second.text("USAGE_MSG"), 20, lambda: second.text("USAGE_MSG"))
+    first.stop()
+    until(lambda: second.command("ebpfMonUnused 1 none") and second.get("USAGE_STATE") == 1, 60, lambda: second.text("USAGE_MSG"))
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounts a small disk")
 def test_a_full_disk(new_monitor, ioc, tmp_path):
     """The disk is full when a use is to be written. The monitor says so and goes on; when there is room again, it is written."""
