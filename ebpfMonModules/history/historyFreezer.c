@@ -384,7 +384,9 @@ static void writePage(const char *folder, const char *name, uint64_t now, ebpfMo
 static int writeParts(ebpfMonHistoryFreezer *f, const char *folder, uint64_t now, ebpfMonWorker *worker, char *why,
                       size_t size)
 {
+    ebpfMonPacketChains *chains;
     char path[500];
+    int status;
 
     snprintf(path, sizeof(path), "%s/%s", folder, EBPFMON_HISTORY_IN_TAR);
     if (writeFile(f, path, now, worker, why, size))
@@ -393,10 +395,13 @@ static int writeParts(ebpfMonHistoryFreezer *f, const char *folder, uint64_t now
     ebpfMonWorkerGiveSign(worker);
     writePage(folder, names[nameMarkdown], now, ebpfMonHistoryText);
     ebpfMonWorkerGiveSign(worker);
-    snprintf(path, sizeof(path), "%s/%s", folder, names[namePackets]);
-    if (!f->packets || ebpfMonHistoryPacketsWrite(f->packets, path, f->note, worker, why, size) == 0)
+    if (!f->packets)
         return 0;
-    return 1;
+    chains = ebpfMonPacketChainsOpen(path);
+    snprintf(path, sizeof(path), "%s/%s", folder, names[namePackets]);
+    status = ebpfMonHistoryPacketsWrite(f->packets, path, f->note, chains, worker, why, size);
+    ebpfMonPacketChainsClose(chains);
+    return status ? 1 : 0;
 }
 
 /* The tar gets its name when it is whole. 0; 1: without packets; -1: not at all: "why" says what is wrong. */

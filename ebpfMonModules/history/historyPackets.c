@@ -9,6 +9,7 @@
 #include "common/files.h"
 #include "common/hash.h"
 #include "history/historyPackets.h"
+#include "history/packetNotes.h"
 #include "wire/packet.h"
 
 /* --- ring --- */
@@ -78,7 +79,8 @@ size_t ebpfMonHistoryRingRead(const ebpfMonHistoryRing *r, uint64_t *at, uint64_
 /* --- packets --- */
 
 #define IP_BYTES   65600 /* the longest packet */
-#define NOTE_BYTES 1100
+#define NOTE_BYTES 2100
+#define COMMENT_BYTES 12000 /* a note, and what is known of its puts */
 #define LINE_BYTES 300
 #define CIRCUITS   4096  /* whose lines are remembered while a file is written */
 #define NAMESPACES 64    /* that are told apart in a file */
@@ -100,7 +102,9 @@ struct ebpfMonHistoryPackets {
 typedef struct {
     FILE    *out;
     uint8_t  entry[sizeof(entryHead) + IP_BYTES + NOTE_BYTES];
-    uint8_t  block[IP_BYTES + NOTE_BYTES + 100];
+    uint8_t  block[IP_BYTES + COMMENT_BYTES + 100];
+    char     comment[COMMENT_BYTES];
+    ebpfMonPacketChains *chains; /* NULL: not known */
     size_t   used;         /* bytes of the block */
     uint32_t netns[NAMESPACES];
     unsigned namespaces;
@@ -267,6 +271,32 @@ static const char *findNote(packetFile *f, const entryHead *head, const uint8_t 
     return note;
 }
 
+/* The note, and after the trace of a put what is known of it. Returns the length. */
+static size_t makeComment(packetFile *f, const char *note, size_t length)
+{
+    static const char trace[] = EBPFMON_PACKET_TRACE;
+    const size_t name = sizeof(trace) - 1;
+    size_t used = 0;
+
+    for (const char *line = note, *end = note + length; line < end;) {
+        const char *feed = memchr(line, '\n', (size_t)(end - line));
+        size_t bytes = feed ? (size_t)(feed - line) : (size_t)(end - line), left = (size_t)(end - line);
+        char id[40];
+
+        if (used + left + 2 > sizeof(f->comment)) /* the lines of the note come first */
+            break;
+        memcpy(f->comment + used, line, bytes);
+        used += bytes;
+        f->comment[used++] = '\n';
+        if (f->chains && bytes > name && memcmp(line, trace, name) == 0) {
+            snprintf(id, sizeof(id), "%.*s", (int)(bytes - name), line + name);
+            used += ebpfMonPacketChainsDescribe(f->chains, id, f->comment + used, sizeof(f->comment) - used - left);
+        }
+        line += bytes + (feed != NULL);
+    }
+    return used ? used - 1 : 0; /* without the last line feed */
+}
+
 static void writePacket(packetFile *f)
 {
     entryHead head;
@@ -278,6 +308,7 @@ static void writePacket(packetFile *f)
     memcpy(&head, f->entry, sizeof(head));
     interface = findInterface(f, head.netns);
     note = findNote(f, &head, ip, &length);
+    length = makeComment(f, note, length);
     beginBlock(f, blockPacket);
     addWord(f, interface);
     addWord(f, (uint32_t)(head.time >> 32));
@@ -286,7 +317,7 @@ static void writePacket(packetFile *f)
     addWord(f, head.sent);
     addBytes(f, ip, head.kept);
     if (length) {
-        addOption(f, optionComment, note, length);
+        addOption(f, optionComment, f->comment, length);
         addWord(f, optionEnd);
     }
     endBlock(f);
@@ -302,8 +333,8 @@ static size_t readEntry(ebpfMonHistoryPackets *p, uint64_t *at, uint64_t end, pa
     return length;
 }
 
-int ebpfMonHistoryPacketsWrite(ebpfMonHistoryPackets *p, const char *file, const char *note, ebpfMonWorker *worker,
-                               char *why, size_t size)
+int ebpfMonHistoryPacketsWrite(ebpfMonHistoryPackets *p, const char *file, const char *note,
+                               ebpfMonPacketChains *chains, ebpfMonWorker *worker, char *why, size_t size)
 {
     packetFile *f = calloc(1, sizeof(*f));
     uint64_t at = 0, end;
@@ -315,6 +346,7 @@ int ebpfMonHistoryPacketsWrite(ebpfMonHistoryPackets *p, const char *file, const
         free(f);
         return -1;
     }
+    f->chains = chains;
     epicsMutexMustLock(p->lock);
     end = p->ring.end;
     epicsMutexUnlock(p->lock);

@@ -7,10 +7,11 @@
 #include "common/text.h"
 #include "history/packetNotes.h"
 #include "put/valueText.h"
+#include "trace/traceSpans.h"
 
 #define CIRCUITS 1024 /* whose texts are remembered */
 #define KEEP_NS  (5 * EBPFMON_SECOND_NS) /* so long: an IOC is found, and a client is known, some time later */
-#define ROOM     1000 /* bytes of the lines of one packet */
+#define ROOM     2000 /* bytes of the lines of one packet */
 
 typedef struct {
     uint64_t number, time; /* of the circuit; ns since 1970 */
@@ -89,6 +90,19 @@ static const char *nameMessage(const ebpfMonWireEvent *ev)
     }
 }
 
+/* The row of the put in the history has it, and other hosts compute the same. */
+static void addTrace(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
+{
+    char line[60] = EBPFMON_PACKET_TRACE;
+    size_t used = strlen(line);
+    uint8_t trace[16];
+
+    ebpfMonMessageGetTraceId(&ev->peer, ev->seq, trace);
+    for (unsigned i = 0; i < sizeof(trace); i++)
+        used += (size_t)snprintf(line + used, sizeof(line) - used, "%02x", trace[i]);
+    addLine(n, line);
+}
+
 void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
 {
     const char *message = nameMessage(ev);
@@ -109,6 +123,8 @@ void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
                  ev->kind == ebpfMonWireFound ? ev->cid : ev->sid);
     snprintf(line, sizeof(line), "%s %s", message, name);
     addLine(n, line);
+    if (ev->kind == ebpfMonWirePut && ev->circuit)
+        addTrace(n, ev);
 }
 
 const char *ebpfMonPacketNotesTake(ebpfMonPacketNotes *n)

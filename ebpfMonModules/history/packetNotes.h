@@ -9,6 +9,9 @@
 #include "put/putRoom.h"
 #include "wire/wireEvent.h"
 
+/* Begins the line with the trace of a put (historyStore.h), which follows that of the put. No other line does. */
+#define EBPFMON_PACKET_TRACE "trace "
+
 typedef struct ebpfMonPacketNotes ebpfMonPacketNotes;
 
 /* The room stays the caller's; it may be filled later. NULL without memory. Never freed. */

@@ -636,6 +636,35 @@ def check_replay(replay, file, ioc, at, script):
     assert replay.get("REPLAY_TIME", as_string=True) > paused
 
 
+@pytest.mark.parametrize("level", ["chains", "trace"])
+def test_chains_of_packets(new_monitor, new_ioc, tmp_path, level):
+    """The comment of a put's packet has the trace of its row, by which way it came, and what its chain wrote; at level trace also
+    the records of the chain."""
+    far = new_ioc(FAR).start()
+    near = new_ioc(NEAR, macros=f"FAR={far.prefix}").start()
+    file = tmp_path / "history.sqlite"
+    monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{file}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4']).start()
+    monitor.set_filter(LEVEL=level)
+    for ioc in (near, far):
+        monitor.wait_ioc(ioc, level=level)
+    for value in (3, 5):
+        near.put("SET", value)
+        until(lambda: far.get("END") == 2 * value + 1, 20, "the effect")
+    until(lambda: count(file, f"pv = '{far.prefix}IN' AND source IS NOT NULL AND n = 1"), 20, "the put of the link")
+    until(lambda: level == "chains" or count(file, f"kind = 'chain' AND tree LIKE '%{far.prefix}NEXT%'") >= 2, 20, "the records")
+    monitor.command('ebpfMonHistoryFreeze "now"')
+    frozen = until(lambda: next(iter(tmp_path.glob("frozen-*.tar")), None), 30, "the file")
+    subprocess.run(["tar", "-xf", frozen, "-C", tmp_path], check=True)
+    packets = pcapng(tmp_path / frozen.stem / "packets.pcapng")
+    for pv, wrote, records in ((near.prefix + "SET", f"{far.prefix}IN (CA link {near.prefix}SEND.OUT of {near.name})", near.prefix + "SEND (calcout) = 10"),
+                               (far.prefix + "IN", f"{far.prefix}END (link {far.prefix}NEXT.OUT)", far.prefix + "NEXT (calcout) = 11")):
+        row = rows(frozen, "-k", "put", "-a", pv)[-1]
+        said, = [p[4].splitlines() for p in packets if f"trace {row['trace']}" in p[4].splitlines()]
+        at = said.index("trace " + row["trace"])
+        assert said[at - 1] in (f"put {pv}", "put sid 0") and said[at + 1] == f"{pv} by {row['who']} ({row['origin']}) [ok]", said
+        assert f"its chain wrote {wrote}" in said and any(records in line for line in said) == (level == "trace"), (said, wrote)
+
+
 def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
     """A scan that takes three periods freezes the last minutes. What is too much for the disk goes, the oldest first."""
     ioc = new_ioc(files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=250000").start()
