@@ -355,8 +355,11 @@ static const part parts[] = {
       " AND +automatic = 0 AND " IN_TIME "ORDER BY time", "None." },
     { "Who wrote", "SELECT who, puts, pvs AS PVs, first AS \"first time\", last AS \"last time\" FROM people "
       "ORDER BY puts DESC, who", "Nobody." },
-    { "What people wrote, the newest first", "SELECT time, pv AS PV, old, value AS new, who FROM rows "
-      "WHERE kind = 'put' AND automatic = 0 AND " IN_TIME "ORDER BY time DESC", NULL },
+    /* a program that writes often does not hide what others wrote */
+    { "What people wrote, the newest first (up to five times each to a PV)", "SELECT time, PV, old, new, who FROM "
+      "(SELECT time, pv AS PV, old, value AS new, who, row_number() OVER (PARTITION BY pv, user, host "
+      "ORDER BY time DESC) AS nth FROM (SELECT * FROM rows WHERE kind = 'put' AND automatic = 0 AND " IN_TIME
+      "ORDER BY time DESC LIMIT 100000)) WHERE nth <= 5 ORDER BY time DESC", NULL },
     { "PVs that did not get back their value", "SELECT pv AS PV, before, after, puts FROM changed "
       "ORDER BY puts DESC, pv", "All have it, or nothing was written." },
     { "What IOCs wrote more or less often than before", "SELECT pv AS PV, origin AS \"by\", before AS \"puts before\", "

@@ -72,6 +72,7 @@ void ebpfMonHistoryRowWriteText(sqlite3_stmt *row, FILE *out)
 {
     const char *kind = ebpfMonHistoryRowText(row, ebpfMonAtKind);
     const char *value = ebpfMonHistoryRowText(row, ebpfMonAtValue), *pv = ebpfMonHistoryRowText(row, ebpfMonAtPv);
+    const char *ioc = ebpfMonHistoryRowText(row, ebpfMonAtIoc);
     char time[40], since[40];
 
     ebpfMonHistoryFormatTime(sqlite3_column_int64(row, ebpfMonAtTime), 0, time, sizeof(time));
@@ -86,7 +87,9 @@ void ebpfMonHistoryRowWriteText(sqlite3_stmt *row, FILE *out)
     else if (strcmp(kind, "lost") == 0)
         fprintf(out, " LOST since %s: %lld %s", since, (long long)sqlite3_column_int64(row, ebpfMonAtN), value);
     else if (strcmp(kind, "chain") == 0)
-        fprintf(out, " chain of %s in %s: %s", pv, ebpfMonHistoryRowText(row, ebpfMonAtIoc), value);
+        fprintf(out, " chain of %s in %s: %s", pv, ioc, value);
+    else if (strcmp(kind, "minute") == 0)
+        fprintf(out, " %s%s%s: %s", ioc, ioc[0] && pv[0] ? " " : "", pv, value);
     else
         fprintf(out, " %s", value);
     fputc('\n', out);

@@ -193,7 +193,9 @@ void ebpfMonHistoryRunsAdd(ebpfMonHistoryRuns *runs, const ebpfMonHistoryRow *ro
     uint64_t hash = addHash(addHash(addHash(14695981039346656037u, row->ioc), row->pv), row->origin);
     run *r = &runs->place[(hash ^ hash >> 32) & (RUNS - 1)];
 
-    if (getRow(r)->n && !(r->hash == hash && isSameRun(getRow(r), row) && row->time >= getRow(r)->time))
+    /* a clock that was set back or ahead ends it, too */
+    if (getRow(r)->n && !(r->hash == hash && isSameRun(getRow(r), row) && row->time >= getRow(r)->time &&
+                          row->time - getRow(r)->time <= REST))
         endRun(runs, r);
     settleLast(runs, r);
     if (r->hash != hash)
@@ -211,7 +213,6 @@ void ebpfMonHistoryRunsEnd(ebpfMonHistoryRuns *runs, uint64_t now, int all)
         run *r = &runs->place[i];
         const ebpfMonHistoryRow *row = getRow(r), *first = r->sum.row.n ? &r->sum.row : row;
 
-        /* a clock that was set back ends it, too */
         if (row->n && (all || now - first->first > LONGEST || now - row->time > REST))
             endRun(runs, r);
         else if (r->last.row.n && now - r->last.row.time > SETTLE && isEffect(runs, &r->last.row))

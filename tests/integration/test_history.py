@@ -418,7 +418,21 @@ def test_unusual(keep):
     lines = [line.get("points").split() for line in root.iter("polyline")]
     assert [len(points) for points in lines] == [180, 180]
     assert all(float(points[-1].split(",")[1]) < 8 < float(points[0].split(",")[1]) for points in lines)  # high at the end only
-    assert len(ask(keep.file, "-k", "minute", "-i", "ring", "-n", "0").splitlines()) == 360
+    lines = ask(keep.file, "-k", "minute", "-i", "ring", "-n", "0").splitlines()
+    assert len(lines) == 360 and ' ring RING:SLOW: {"mean_us"' in lines[0] + lines[1] and ' ring: {"cpu"' in lines[0] + lines[1]
+
+
+def test_page_with_a_busy_program(keep):
+    """What a person wrote stands on the page, though a program has written often since then."""
+    monitor = keep()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    now = time.time_ns()
+    with sqlite3.connect(keep.file) as base:
+        base.executemany("INSERT INTO rows (time, first, kind, automatic, pv, value, user, who, n) VALUES (?1, ?1, 'put', 0, ?2, ?3, ?4, ?4, 1)",
+                         [(now - 60 * 10**9, "RING:SET", "7", "mila"), *((now - 50 * 10**9 + i, "RING:BEAT", str(i), "robot") for i in range(1000))])
+    part = ask(keep.file, "report", "-1h", "now").split("## What people wrote, ")[1].split("##")[0]
+    assert part.count("| RING:BEAT |") == 5 and "| 999 | robot |" in part and "| RING:SET |  | 7 | mila |" in part, part
 
 
 def test_questions(keep):

@@ -73,6 +73,12 @@ static void testRuns(void)
            written.puts);
 
     written.rows = written.puts = 0;
+    add(runs, 30 * SECOND, 1, "TICK", NULL, "");
+    add(runs, 3630 * SECOND, 1, "TICK", NULL, "");
+    testOk(written.rows == 1 && written.last.time == written.last.first, "a clock that is set ahead ends a run");
+    ebpfMonHistoryRunsEnd(runs, T0 + 3700 * SECOND, 1);
+
+    written.rows = written.puts = 0;
     for (unsigned i = 0; i < 20; i++)
         add(runs, (100 + i) * SECOND / 10, 1, "TO", NULL, i == 7 ? "p.1" : "s.1");
     add(runs, 10 * SECOND + 699 * MS, 0, "SET", "p.1", NULL); /* the put of the person is finished later */
@@ -400,7 +406,7 @@ static void testReader(void)
 
 MAIN(testHistory)
 {
-    testPlan(36);
+    testPlan(37);
     testRuns();
     testMinutes();
     testLosses();
