@@ -20,7 +20,7 @@ static long setFilter(void *arg, const ebpfMonFilter *filter, ebpfMonFilterAnswe
     number = ebpfMonRequestsSetFilter(m->requests, &f);
     if (ebpfMonStartStateCountFilter(&m->state, &answer->generation)) {
         answer->number = number;
-        answer->matching = ebpfMonTargetsCountMatching(m->targets, f.record);
+        answer->matching = ebpfMonTargetsCountMatching(m->targets, f.ioc, f.record);
     }
     return 0;
 }

@@ -581,7 +581,7 @@ static void publishIocs(ebpfMonPublisher *p)
                 timed = fmin(timed, round(t->timed));
             p->slowUntimed += t->slowUntimed - t->publisher.slowUntimed;
             t->publisher.slowUntimed = t->slowUntimed;
-            shown += t->shown;
+            shown += t->level > ebpfMonLevelOff ? t->shown : 0; /* its records stay for a later filter */
         }
     ebpfMonTargetsUnlock(p->targets);
     published = ebpfMonPublishedLock();

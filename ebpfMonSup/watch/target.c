@@ -11,6 +11,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "host/procRead.h"
+#include "model/filter.h"
 #include "model/published.h"
 #include "watch/target.h"
 
@@ -372,14 +373,17 @@ void ebpfMonTargetNoteUnseen(ebpfMonTarget *t, uint32_t index, uint8_t unseen)
     t->hasUnseen = 1;
 }
 
-unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern)
+unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *ioc, const char *record)
 {
     unsigned n = 0;
 
     ebpfMonTargetsLock(targets);
-    for (const ebpfMonTarget *t = targets->first; t; t = t->next)
-        for (uint32_t i = 0; t->cat && !t->gone && i < t->cat->count; i++)
-            n += !!epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), pattern);
+    for (const ebpfMonTarget *t = targets->first; t; t = t->next) {
+        uint32_t count = t->cat && !t->gone && ebpfMonPatternMatchesIoc(ioc, t->name) ? t->cat->count : 0;
+
+        for (uint32_t i = 0; i < count; i++)
+            n += !!epicsStrGlobMatch(ebpfMonCatalogueName(t->cat, i), record);
+    }
     ebpfMonTargetsUnlock(targets);
     return n;
 }

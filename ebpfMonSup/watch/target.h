@@ -327,8 +327,8 @@ static inline int ebpfMonTargetIsAtLeast(const ebpfMonTarget *t, uint32_t index)
  * NULL. Under the lock. */
 uint64_t ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts);
 
-/* Records of all IOCs whose name matches this pattern (epicsStrGlobMatch). It takes the lock. */
-unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *pattern);
+/* Records with such a name, of IOCs that match "ioc" (model/filter.h). It takes the lock. */
+unsigned ebpfMonTargetsCountMatching(ebpfMonTargets *targets, const char *ioc, const char *record);
 
 /* The processes of the IOCs that are not gone and for which this level or a higher one was asked, at most "max", in the
  * order of …ListByRank. Returns the number. It takes the lock. */

@@ -297,6 +297,20 @@ def test_iocs_that_are_not_watched_stand_last(new_ioc, new_monitor):
     assert math.isnan(monitor.list("IOC_LOCK_HELD_TIMES")[at]) and monitor.list("IOC_LOCK_HELD_TIMES")[0] >= 0
 
 
+def test_only_records_of_iocs_in_the_filter_match(new_ioc, new_monitor):
+    """An IOC that the filter leaves out again counts no more."""
+    a, b = (new_ioc(db.READY + "".join(db.record("ao", f"X{i}") for i in range(count))).start() for count in (2, 5))
+    monitor = new_monitor(iocs=a.name).start()
+    monitor.wait_ioc(a)
+    first = monitor.wait("FILTER_MATCH_CNT", lambda n: n > 0)
+    for ioc, count in ((b, first + 3), (a, first)):
+        monitor.set_filter(IOC=ioc.name)
+        monitor.wait_ioc(ioc)
+        monitor.wait_ioc(b if ioc is a else a, level="off")
+        monitor.wait("FILTER_MATCH_CNT", lambda n, count=count: n == count)
+    assert monitor.get("FILTER.VALB") == first
+
+
 def test_put_rate_falls_with_times_of_its_own(monitor, ioc):
     """Each value has a new time stamp, because archivers drop a value that has the same time stamp as the previous
     one."""
