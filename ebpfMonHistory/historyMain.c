@@ -184,6 +184,7 @@ int main(int argc, char *argv[])
 {
     ebpfMonHistoryQuestion q = { .file = FILE_DEFAULT, .most = ROWS };
     command c = { .name = NULL };
+    const char *end = NULL;
     char why[300];
     int option;
     long rows;
@@ -196,6 +197,7 @@ int main(int argc, char *argv[])
         }
         if (takeOption(option, &q))
             return 2;
+        end = option == 't' ? optarg : end;
     }
     if (optind < argc)
         q.pv = argv[optind++];
@@ -210,6 +212,9 @@ int main(int argc, char *argv[])
     if (isReport(&c) &&
         ((c.word[0] && readTime(c.word[0], &q.from, &q.to)) || (c.word[1] && readTime(c.word[1], &q.to, NULL))))
         return 2;
+    end = isReport(&c) && c.word[1] ? c.word[1] : end;
+    if (end)
+        ebpfMonHistoryParseEnd(end, getNow(), q.from, &q.to);
     if (q.from && q.to && q.from > q.to) {
         fprintf(stderr, "ebpfMonHistory: the time from which to ask is after the one to which\n");
         return 2;

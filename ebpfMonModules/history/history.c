@@ -60,6 +60,7 @@ typedef struct {
 #define BATCH_BYTES (1u << 20)
 #define PERIOD      0.5           /* s; a put is in the file after this */
 #define SIGN_NS     30000000000ull /* ns; so often the file says that the monitor runs */
+#define OPEN_NS     3000000000ull /* ns; so often runs that may be over are looked at, also if nothing comes */
 #define LOSING_NS   60000000000ull /* an alarm lasts so long after the last loss */
 #define RETRY_NS    10000000000ull
 #define EPOCH_NS    (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ull)
@@ -95,6 +96,7 @@ typedef struct {
     ebpfMonPacketNotes *notes;      /* the same; NULL: without packets, too */
     int      payload;               /* the same; -1: no packets */
     uint64_t retryAt, signAt;     /* monotonic ns */
+    unsigned openRuns;            /* after the last look; its thread only */
     uint64_t inHand;              /* rows of the present transaction */
     uint64_t told;                /* of values.lost: rows for which a row "lost" is in the file … */
     uint64_t telling;             /* … or will be, if the present transaction succeeds */
@@ -535,7 +537,7 @@ static size_t writeBatch(ebpfMonHistory *h, uint64_t *dropped, int isStop)
         takeRow(h, h->batch + at + sizeof(length), length);
         at += sizeof(length) + length;
     }
-    ebpfMonHistoryRunsEnd(h->runs, now, isStop && !used);
+    h->openRuns = ebpfMonHistoryRunsEnd(h->runs, now, isStop && !used);
     if (!h->store)
         return used;
     if (ebpfMonHistoryStoreEnd(h->store, now, isStop && !used, why, sizeof(why))) {
@@ -586,9 +588,9 @@ static void runHistory(ebpfMonWorker *worker, void *arg)
         isStopping = ebpfMonWorkerIsStopping(worker);
         ebpfMonRecordQueueGetState(h->queue, &state);
         if (state.used || isStopping || ebpfMonClockMonotonic() >= h->signAt) {
-            h->signAt = ebpfMonClockMonotonic() + SIGN_NS;
             while (writeBatch(h, &dropped, isStopping))
                 ebpfMonWorkerGiveSign(worker);
+            h->signAt = ebpfMonClockMonotonic() + (h->openRuns ? OPEN_NS : SIGN_NS);
         }
         if (h->freezer)
             freezeIfDue(h, worker);

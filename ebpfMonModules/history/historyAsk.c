@@ -8,6 +8,7 @@
 #include "history/historyStore.h"
 
 #define SECOND 1000000000
+#define DAY    (86400ll * SECOND)
 #define CLOCK "%2d:%2d%n:%lf%n" /* 03:10 or 03:10:05.5 */
 
 /* --- times --- */
@@ -94,13 +95,15 @@ static int parseDate(const char *text, int64_t now, int isEnd, int64_t *time)
     time_t seconds = (time_t)(now / SECOND);
     int end = 0, isUtc = 0;
     double second = 0;
+    int year, month, day;
     struct tm tm;
 
     localtime_r(&seconds, &tm);
     tm.tm_min = tm.tm_hour = 0;
-    if (sscanf(text, "%4d-%2d-%2d%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &end) == 3) {
-        tm.tm_year -= 1900;
-        tm.tm_mon--;
+    if (sscanf(text, "%4d-%2d-%2d%n", &year, &month, &day, &end) == 3) {
+        tm.tm_year = year - 1900;
+        tm.tm_mon = month - 1;
+        tm.tm_mday = day;
         text += end;
         text += *text == ' ' || *text == 'T';
         if ((*text && parseClock(text, &tm, &second, &isUtc)) || !isReal(&tm, second))
@@ -133,6 +136,15 @@ int ebpfMonHistoryParseTime(const char *text, int64_t now, int isEnd, int64_t *t
     return 0;
 }
 
+int ebpfMonHistoryParseEnd(const char *text, int64_t now, int64_t from, int64_t *to)
+{
+    if (ebpfMonHistoryParseTime(text, now, 1, to))
+        return -1;
+    if (*to < from && text[0] >= '0' && text[0] <= '9') /* at 03:15 "03:10..03:20" ends today; a date stays the same */
+        return ebpfMonHistoryParseTime(text, from + DAY, 1, to);
+    return 0;
+}
+
 int ebpfMonHistoryParseRange(const char *text, int64_t now, int64_t *from, int64_t *to)
 {
     const char *dots = strstr(text, "..");
@@ -142,7 +154,7 @@ int ebpfMonHistoryParseRange(const char *text, int64_t now, int64_t *from, int64
         return ebpfMonHistoryParseTime(text, now, 0, from);
     if ((size_t)snprintf(begin, sizeof(begin), "%.*s", (int)(dots - text), text) >= sizeof(begin))
         return -1;
-    return ebpfMonHistoryParseTime(begin, now, 0, from) || ebpfMonHistoryParseTime(dots + 2, now, 1, to) ? -1 : 0;
+    return ebpfMonHistoryParseTime(begin, now, 0, from) || ebpfMonHistoryParseEnd(dots + 2, now, *from, to) ? -1 : 0;
 }
 
 /* --- the answer --- */

@@ -37,6 +37,7 @@ static struct {
     ebpfMonSharedWorker worker;
     field     time, speed, step;
     int64_t   clock, shown;   /* ns since 1970: of the PVs, and what was published last */
+    int64_t   end;            /* of the file */
     char      text[MAX_STRING_SIZE]; /* the clock as the PV has it */
 } replay = { .time = { "REPLAY_TIME" }, .speed = { "REPLAY_SPEED" }, .step = { "REPLAY_STEP" }, .shown = -1 };
 
@@ -258,7 +259,7 @@ static void showClock(void)
     dbPutField(&replay.time.address, DBR_STRING, replay.text, 1);
 }
 
-/* A time that is none is replaced by the present one. */
+/* A time that is none is replaced by the one before; one without a day is the last one in the file. */
 static void takeTime(void)
 {
     char text[MAX_STRING_SIZE] = "";
@@ -266,7 +267,7 @@ static void takeTime(void)
 
     if (dbGetField(&replay.time.address, DBR_STRING, text, NULL, &count, NULL) || strcmp(text, replay.text) == 0)
         return;
-    ebpfMonHistoryParseTime(text, (int64_t)ebpfMonClockReal(), 0, &replay.clock);
+    ebpfMonHistoryParseTime(text, replay.end, 0, &replay.clock);
     showClock();
 }
 
@@ -353,7 +354,7 @@ int ebpfMonHistoryReplay(const char *file, const char *prefix, char *why, size_t
     replay.db = ebpfMonHistoryStoreOpenReader(file, why, size);
     if (!replay.db)
         return -1;
-    replay.clock = findNumber("SELECT max(time) FROM rows", 0, 0);
+    replay.clock = replay.end = findNumber("SELECT max(time) FROM rows", 0, 0);
     if (replay.clock <= 0) {
         snprintf(why, size, "%.100s has no rows of a history", file);
         sqlite3_close(replay.db);

@@ -207,8 +207,10 @@ void ebpfMonHistoryRunsAdd(ebpfMonHistoryRuns *runs, const ebpfMonHistoryRow *ro
     r->hash = hash;
 }
 
-void ebpfMonHistoryRunsEnd(ebpfMonHistoryRuns *runs, uint64_t now, int all)
+unsigned ebpfMonHistoryRunsEnd(ebpfMonHistoryRuns *runs, uint64_t now, int all)
 {
+    unsigned open = 0;
+
     for (unsigned i = 0; i < RUNS; i++) {
         run *r = &runs->place[i];
         const ebpfMonHistoryRow *row = getRow(r), *first = r->sum.row.n ? &r->sum.row : row;
@@ -217,5 +219,7 @@ void ebpfMonHistoryRunsEnd(ebpfMonHistoryRuns *runs, uint64_t now, int all)
             endRun(runs, r);
         else if (r->last.row.n && now - r->last.row.time > SETTLE && isEffect(runs, &r->last.row))
             settleLast(runs, r);
+        open += getRow(r)->n > 0;
     }
+    return open;
 }

@@ -618,6 +618,23 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
     check_replay(new_monitor(), file, ioc, row["time"], tmp_path / "replay")
 
 
+def test_links_of_a_quiet_ioc(keep, new_ioc):
+    """What a link wrote because of a person is in the file seconds later, also if nothing else happens: an answer would else name an
+    older put. Times of a day may stand without the day."""
+    monitor, ioc = keep(), new_ioc(db.READY + db.record("ao", "SET", OUT="$(P)TO PP") + db.record("ao", "TO")).start()
+    monitor.wait_ioc(ioc)
+    ioc.put("SET", 1)
+    until(lambda: count(keep.file, "kind = 'client'"), 30, "the client")  # nothing more is to come after the second put
+    ioc.put("SET", 2)
+    until(lambda: count(keep.file, f"pv = '{ioc.prefix}TO' AND value = '2'"), 14, "what the link wrote")
+    told = ask(keep.file, "why", ioc.prefix + "TO", f"{datetime.datetime.now():%H:%M:%S}")
+    assert f"{ioc.prefix}TO 1 -> 2 by" in told and f"{ioc.prefix}SET 1 -> 2 by" in told, told
+    hour = datetime.timedelta(hours=1)
+    clock = f"{datetime.datetime.now() - hour:%H:%M}", f"{datetime.datetime.now() + hour:%H:%M}"
+    for options in (["-f", "..".join(clock)], ["-t", clock[1], "-f", clock[0]]):
+        assert [r["value"] for r in rows(keep.file, *options, ioc.prefix + "SET") if r["kind"] == "put"] == ["1", "2"]
+
+
 def check_replay(replay, file, ioc, at, script):
     """The PVs show a frozen file as it was at any time, ahead and back."""
     wrong = subprocess.run([REPLAY, script.parent / file.stem / "report.md"], capture_output=True, text=True, timeout=20)
@@ -638,7 +655,8 @@ def check_replay(replay, file, ioc, at, script):
     replay.wait("PUT_BAD_OPEN_CNT", lambda n: n == 1)
     assert [pv for pv in replay.list("PUT_PVS") if pv] == [ioc.prefix + "SET1", ioc.prefix + "SET3"]
     after = datetime.datetime.fromisoformat(steps[begin][0][:26] + "+00:00").astimezone() + datetime.timedelta(microseconds=1)
-    for name, value, behind in ("TIME", after.strftime("%Y-%m-%d %H:%M:%S.%f"), 0), ("STEP", 1, 1), ("STEP", 2, 3), ("STEP", -4, -1):
+    for name, value, behind in ("TIME", after.strftime("%Y-%m-%d %H:%M:%S.%f"), 0), ("STEP", 1, 1), ("STEP", 2, 3), ("STEP", -4, -1), \
+            ("TIME", after.strftime("%H:%M:%S.%f"), 0):  # of the file's last day, not of today
         replay.put("REPLAY_" + name, value)
         tick = [s[1] for s in steps[:begin + behind + 1] if s[2] == ioc.prefix + "TOCK"][-1]
         until(lambda: re.search(rf"TOCK (\S+ -> )?{tick} by ", replay.text("AUTO_PUT_LAST")), 20, lambda: replay.text("AUTO_PUT_LAST"))

@@ -2,8 +2,10 @@
 /* What becomes a row of the history: runs of automatic puts, effects of what people wrote, figures of each minute, and
  * changes that no event tells; and which rows the file keeps. Times are invented. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <dbDefs.h>
@@ -12,6 +14,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "history/historyAsk.h"
 #include "history/historyFreezer.h"
 #include "history/historyMinutes.h"
 #include "history/historyRuns.h"
@@ -82,7 +85,8 @@ static void testRuns(void)
     for (unsigned i = 0; i < 20; i++)
         add(runs, (100 + i) * SECOND / 10, 1, "TO", NULL, i == 7 ? "p.1" : "s.1");
     add(runs, 10 * SECOND + 699 * MS, 0, "SET", "p.1", NULL); /* the put of the person is finished later */
-    ebpfMonHistoryRunsEnd(runs, T0 + 40 * SECOND, 0);
+    testOk(ebpfMonHistoryRunsEnd(runs, T0 + 15 * SECOND, 0) == 1 && ebpfMonHistoryRunsEnd(runs, T0 + 40 * SECOND, 0) == 0,
+           "a run is left until its writer has rested");
     testOk(written.rows == 1 && written.puts == 20, "an effect that a later put followed at once is in the run");
 
     written.rows = written.puts = 0;
@@ -404,9 +408,35 @@ static void testReader(void)
     beginFile();
 }
 
+static int64_t makeTime(int day, int hour, int minute)
+{
+    struct tm tm = { .tm_year = 126, .tm_mon = 10, .tm_mday = day, .tm_hour = hour, .tm_min = minute };
+
+    return (int64_t)timegm(&tm) * 1000000000;
+}
+
+static void testTimes(void)
+{
+    const int64_t now = makeTime(30, 2, 43);
+    int64_t from = 0, to = 0;
+
+    setenv("TZ", "UTC", 1);
+    testOk(!ebpfMonHistoryParseTime("02:40", now, 0, &from) && from == makeTime(30, 2, 40), "a time of today");
+    testOk(!ebpfMonHistoryParseTime("03:10:30", now, 0, &from) && from == makeTime(29, 3, 10) + 30ll * 1000000000,
+           "a time that is yet to come is that of yesterday");
+    testOk(ebpfMonHistoryParseTime("25:10", now, 0, &from) && ebpfMonHistoryParseTime("12", now, 0, &from),
+           "no time of a day");
+    testOk(!ebpfMonHistoryParseRange("02:40..02:50", now, &from, &to) && from == makeTime(30, 2, 40) &&
+           to == makeTime(30, 2, 50), "a range that is not over");
+    testOk(!ebpfMonHistoryParseRange("23:50..00:10", now, &from, &to) && from == makeTime(29, 23, 50) &&
+           to == makeTime(30, 0, 10), "a range over midnight");
+    testOk(!ebpfMonHistoryParseEnd("2026-11-29", now, from, &to) && to < from, "a date stays before the begin");
+}
+
 MAIN(testHistory)
 {
-    testPlan(37);
+    testPlan(44);
+    testTimes();
     testRuns();
     testMinutes();
     testLosses();
