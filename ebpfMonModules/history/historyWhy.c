@@ -359,6 +359,17 @@ typedef struct {
     int  isPerson;
 } cause;
 
+/* A change need not be a put, so it is not looked for: a person asks for that PV. */
+static void takeCpLink(cause *c, const char *text)
+{
+    static const char link[] = "CP link from ";
+    const char *at = strstr(text, link);
+
+    if (at)
+        snprintf(c->begun, sizeof(c->begun), "a change of %.*s, which a CP link watches: ask for that PV",
+                 (int)strcspn(at + strlen(link), " ,)\n"), at + strlen(link));
+}
+
 static void takePut(cause *c, sqlite3_stmt *row)
 {
     const char *who = ebpfMonHistoryRowText(row, ebpfMonAtWho), *origin = ebpfMonHistoryRowText(row, ebpfMonAtOrigin);
@@ -372,6 +383,8 @@ static void takePut(cause *c, sqlite3_stmt *row)
     else if (strstr(origin, "scan ") || strstr(origin, "I/O Intr") || strstr(origin, "Event") ||
              strstr(origin, "start-up"))
         snprintf(c->begun, sizeof(c->begun), "the IOC itself (%s)", origin);
+    else
+        takeCpLink(c, origin);
 }
 
 /* The header of the text of a trace ends with its cause. */

@@ -98,7 +98,7 @@ static const struct {
     const char *inLine, *brief;
 } resultTexts[] = {
     [ebpfMonPutOk] = { "", "" },
-    [ebpfMonPutFailed] = { " FAILED: ", "" },
+    [ebpfMonPutFailed] = { " FAILED", "fails" },
     [ebpfMonPutDenied] = { " DENIED", "denied" },
     [ebpfMonPutUnknown] = { " (result not seen)", "not seen" },
     [ebpfMonPutSent] = { " (no reply asked)", "" },
@@ -106,6 +106,17 @@ static const struct {
     [ebpfMonPutUnwritten] = { " UNWRITTEN: answered OK, but no record was written", "answered OK, not written" },
     [ebpfMonPutPending] = { "", "" },
 };
+
+/* Adds why the put failed; nothing if that is not known, as in a history. */
+static void addWhy(const ebpfMonPut *put, char *text, size_t size)
+{
+    char why[128] = "";
+
+    if (!put->message[0] && put->status)
+        errSymLookup(put->status, why, sizeof(why));
+    if (put->message[0] || why[0])
+        ebpfMonTextAdd(text, size, ": %s", put->message[0] ? put->message : why);
+}
 
 size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
 {
@@ -119,10 +130,8 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
         return 0;
     epicsTimeToStrftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S.%06f", &put->time);
     ebpfMonTextCopy(result, sizeof(result), resultTexts[put->result].inLine);
-    if (put->result == ebpfMonPutFailed && put->message[0])
-        ebpfMonTextCopy(result + strlen(result), sizeof(result) - strlen(result), put->message);
-    else if (put->result == ebpfMonPutFailed)
-        errSymLookup(put->status, result + strlen(result), sizeof(result) - strlen(result));
+    if (put->result == ebpfMonPutFailed)
+        addWhy(put, result, sizeof(result));
     else if (put->result == ebpfMonPutPending)
         snprintf(result, sizeof(result), " (%s)", put->message);
     if (put->isPartly)
@@ -138,14 +147,13 @@ size_t ebpfMonPutLine(const ebpfMonPut *put, char *buf, size_t size)
 
 size_t ebpfMonPutOutcome(const ebpfMonPut *put, char *buf, size_t size)
 {
-    char text[EBPFMON_LINE_SIZE] = "", why[128];
+    char text[EBPFMON_LINE_SIZE] = "";
 
     ebpfMonTextCopy(text, sizeof(text), resultTexts[put->result].brief);
     if (put->result == ebpfMonPutOk || put->result == ebpfMonPutSent) {
         formatAfter(put, text, sizeof(text));
     } else if (put->result == ebpfMonPutFailed) {
-        errSymLookup(put->status, why, sizeof(why));
-        snprintf(text, sizeof(text), "fails: %s", put->message[0] ? put->message : why);
+        addWhy(put, text, sizeof(text));
     } else if (put->result == ebpfMonPutPending) {
         strcpy(text, put->message);
     }

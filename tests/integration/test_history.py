@@ -621,7 +621,8 @@ def test_frozen(new_monitor, new_ioc, tmp_path):
 def test_links_of_a_quiet_ioc(keep, new_ioc):
     """What a link wrote because of a person is in the file seconds later, also if nothing else happens: an answer would else name an
     older put. Times of a day may stand without the day."""
-    monitor, ioc = keep(), new_ioc(db.READY + db.record("ao", "SET", OUT="$(P)TO PP") + db.record("ao", "TO")).start()
+    monitor, ioc = keep(), new_ioc(db.READY + db.record("ao", "SET", OUT="$(P)TO PP") + db.record("ao", "TO") + db.record("ao", "CPTO") +
+                                   db.record("calcout", "CP", CALC="A", INPA="$(P)SET CP", OUT="$(P)CPTO PP")).start()
     monitor.wait_ioc(ioc)
     ioc.put("SET", 1)
     until(lambda: count(keep.file, "kind = 'client'"), 30, "the client")  # nothing more is to come after the second put
@@ -629,6 +630,8 @@ def test_links_of_a_quiet_ioc(keep, new_ioc):
     until(lambda: count(keep.file, f"pv = '{ioc.prefix}TO' AND value = '2'"), 14, "what the link wrote")
     told = ask(keep.file, "why", ioc.prefix + "TO", f"{datetime.datetime.now():%H:%M:%S}")
     assert f"{ioc.prefix}TO 1 -> 2 by" in told and f"{ioc.prefix}SET 1 -> 2 by" in told, told
+    until(lambda: count(keep.file, f"pv = '{ioc.prefix}CPTO' AND value = '2'"), 14, "what the CP link wrote")
+    assert f"It began with a change of {ioc.prefix}SET, which a CP link watches" in ask(keep.file, "why", ioc.prefix + "CPTO")
     hour = datetime.timedelta(hours=1)
     clock = f"{datetime.datetime.now() - hour:%H:%M}", f"{datetime.datetime.now() + hour:%H:%M}"
     for options in (["-f", "..".join(clock)], ["-t", clock[1], "-f", clock[0]]):

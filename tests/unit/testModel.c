@@ -76,6 +76,9 @@ static void testLine(void)
     put.status = S_db_badChoice;
     ebpfMonPutLine(&put, line, sizeof(line));
     testOk(strstr(line, " FAILED: Illegal choice") != NULL, "a put that failed: %s", line);
+    put.status = 0;
+    ebpfMonPutLine(&put, line, sizeof(line));
+    testOk(strcmp(line + strlen(line) - strlen("51234) FAILED"), "51234) FAILED") == 0, "the reason is not known: %s", line);
     put.result = ebpfMonPutOk;
     strcpy(put.val, "a\nb\033[2J");
     ebpfMonPutLine(&put, line, sizeof(line));
@@ -538,7 +541,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(103);
+    testPlan(104);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* this header also declares the text of the status codes */
     testLevel();
