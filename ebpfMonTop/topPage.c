@@ -210,7 +210,7 @@ int topDataRead(topData *data)
 
 unsigned topPageListTables(const topLook *look, int tables[TOP_VIEW_TABLES])
 {
-    static const int ofRecord[] = {topRecords, topChains, topPuts};
+    static const int ofRecord[] = {topRecords, topChains, topPuts, topAutoPuts};
     unsigned count = 0;
 
     if (look->record[0]) {

@@ -106,6 +106,7 @@ def test_automatic_puts(quiet, ioc):
     row = next(r for r in rows(run(quiet, "-1", "-v", "auto"), "PUTS BY IOCS") if r[1].startswith(ioc.prefix + "TARGET"))
     assert "3.5" in row and any(f"{ioc.prefix}LINK.OUT" in cell for cell in row) and ioc.name in row, row
     assert f"{ioc.prefix}TARGET" not in run(quiet, "-1", "-v", "puts")
+    assert row[1] in [r[1] for r in rows(run(quiet, "-1", "-e", ioc.prefix + "TARGET"), "PUTS BY IOCS")]
 
 
 def test_shift(quiet, ioc):
