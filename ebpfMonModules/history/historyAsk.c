@@ -157,6 +157,16 @@ int ebpfMonHistoryParseRange(const char *text, int64_t now, int64_t *from, int64
     return ebpfMonHistoryParseTime(begin, now, 0, from) || ebpfMonHistoryParseEnd(dots + 2, now, *from, to) ? -1 : 0;
 }
 
+const char *ebpfMonHistoryNamePv(const char *pv, char *buf, size_t size)
+{
+    size_t length = strlen(pv);
+
+    if (length <= 4 || strcmp(pv + length - 4, ".VAL") != 0)
+        return pv;
+    snprintf(buf, size, "%.*s", (int)(length - 4), pv);
+    return buf;
+}
+
 /* --- the answer --- */
 
 /* As a value of SQL: in names and values a bracket is itself, not a set of characters as for GLOB. */
@@ -320,10 +330,14 @@ long ebpfMonHistoryEach(const ebpfMonHistoryQuestion *q, void (*take)(void *arg,
                         char *why, size_t size)
 {
     sqlite3 *db = ebpfMonHistoryStoreOpenReader(q->file, why, size);
-    sqlite3_stmt *stmt = db ? prepareQuestion(db, q, why, size) : NULL;
+    ebpfMonHistoryQuestion named = *q;
+    char pv[200];
+    sqlite3_stmt *stmt;
     long n = 0;
     int status = SQLITE_ERROR;
 
+    named.pv = q->pv ? ebpfMonHistoryNamePv(q->pv, pv, sizeof(pv)) : NULL;
+    stmt = db ? prepareQuestion(db, &named, why, size) : NULL;
     if (db && q->isStopping)
         sqlite3_progress_handler(db, 10000, q->isStopping, q->arg);
     while (stmt && (status = sqlite3_step(stmt)) == SQLITE_ROW) {

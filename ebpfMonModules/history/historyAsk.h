@@ -44,6 +44,9 @@ int ebpfMonHistoryParseEnd(const char *text, int64_t now, int64_t from, int64_t 
 /* The same; also "03:10..03:20". Without dots only *from is set. */
 int ebpfMonHistoryParseRange(const char *text, int64_t now, int64_t *from, int64_t *to);
 
+/* The name by which the history has a PV: without ".VAL". */
+const char *ebpfMonHistoryNamePv(const char *pv, char *buf, size_t size);
+
 /* Calls "take" for each row, the oldest first. The result is that of ebpfMonHistoryAsk. */
 long ebpfMonHistoryEach(const ebpfMonHistoryQuestion *question, void (*take)(void *arg, sqlite3_stmt *row), void *arg,
                         char *why, size_t size);

@@ -354,9 +354,9 @@ int ebpfMonHistoryReplay(const char *file, const char *prefix, char *why, size_t
     replay.db = ebpfMonHistoryStoreOpenReader(file, why, size);
     if (!replay.db)
         return -1;
-    replay.clock = replay.end = findNumber("SELECT max(time) FROM rows", 0, 0);
+    replay.clock = replay.end = findNumber("SELECT max(time) FROM rows WHERE automatic IN (0, 1)", 0, 0);
     if (replay.clock <= 0) {
-        snprintf(why, size, "%.100s has no rows of a history", file);
+        snprintf(why, size, "%.100s has no rows of a history, or is damaged", file);
         sqlite3_close(replay.db);
         replay.db = NULL;
         return -1;

@@ -852,9 +852,6 @@ int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t
         return -1;
     }
     to += time ? findPrecision(time) : 0;
-    snprintf(pv, sizeof(pv), "%s", q->pv);
-    if (strlen(pv) > 4 && strcmp(pv + strlen(pv) - 4, ".VAL") == 0)
-        pv[strlen(pv) - 4] = 0;
     if (q->form != ebpfMonHistoryText && (!(text = malloc(JSON_BYTES)) || ebpfMonJsonBegin(&json, text, JSON_BYTES))) {
         snprintf(why, size, "no memory");
         free(text);
@@ -868,7 +865,7 @@ int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *q, const char *time, int64_t
         free(text);
         return -1;
     }
-    isFound = answerWhy(&a, pv, to);
+    isFound = answerWhy(&a, ebpfMonHistoryNamePv(q->pv, pv, sizeof(pv)), to);
     if (text) {
         size_t length = ebpfMonJsonEnd(&json);
 

@@ -14,8 +14,8 @@ enum { sqlPut, sqlChain, sqlWrites, sqlStatements };
 
 static const char *const statements[sqlStatements] = {
     /* of a put to a server of this host there may be two: as it was sent, and as it arrived */
-    [sqlPut] = "SELECT pv, who, origin, result, chain FROM rows WHERE trace = ?1 AND kind = 'put' ORDER BY chain IS NULL, id "
-               "LIMIT 1",
+    [sqlPut] = "SELECT pv, who, origin, result, chain FROM rows WHERE trace = ?1 AND kind = 'put' "
+               "ORDER BY chain IS NULL, id LIMIT 1",
     [sqlChain] = "SELECT pv, value, tree FROM rows WHERE chain = ?1 AND kind = 'chain' LIMIT 1",
     [sqlWrites] = "SELECT pv, origin FROM rows WHERE source = ?1 AND kind = 'put' ORDER BY time, id LIMIT 20",
 };

@@ -461,6 +461,13 @@ def test_questions(keep):
     first, second = (datetime.datetime.fromtimestamp((now - h * hour) // 10**9, datetime.timezone.utc) for h in (6, 3))
     utc = [at.strftime("%Y-%m-%dT%H:%M:%SZ") for at in (first, second)]
     assert values("-f", "..".join(utc), "X1") == ["1"] == values("-f", utc[0], "-t", utc[1], "X1")
+    behind = time.gmtime().tm_hour - 12  # of a zone where it is noon
+    today = [(at - datetime.timedelta(hours=behind)).strftime("%H:%M:%S") for at in (first, second)]
+    for words, found in (["-f", "..".join(today)], ["1"]), (["-f", today[0], "-t", today[1]], ["1"]), (["-f", today[1][:5]], ["3"]), \
+            (["-f", "20:00", "-t", today[1]], ["1"]), (["-f", "20:00", "-t", "21:00"], []), (["-f", today[1] + "..20:00"], ["3"]), \
+            (["-f", "20:00..21:00"], []), (["X1.VAL", "-n", "1"], ["3"]):  # -f 20:00 is of the day before
+        text = subprocess.run([ASK, "-d", keep.file, *words, *["X1"][words[0] == "X1.VAL":]], capture_output=True, text=True, env=os.environ | {"TZ": f"NOON{behind}"}, timeout=60)
+        assert text.returncode < 2 and re.findall(r" X1 (\d)", text.stdout) == found, (words, text)
     lines = ask(keep.file, "-f", "-1d", "-a", "X1").splitlines()  # gaps also before the first row that was found
     assert [re.sub(r"^.{24}| since .*:", "", line) for line in lines] == [
         "NOT KNOWN before: nothing older is kept", "X1 1 by ida@c2", "NOT KNOWN before: nothing older is kept of what IOCs did by themselves",
@@ -638,16 +645,20 @@ def test_links_of_a_quiet_ioc(keep, new_ioc):
         assert [r["value"] for r in rows(keep.file, *options, ioc.prefix + "SET") if r["kind"] == "put"] == ["1", "2"]
 
 
+def start_replay(replay, file, script):
+    script.write_text(f'#!/bin/sh\nexec {REPLAY} "$1" {replay.prefix}\n')
+    script.chmod(0o755)
+    replay.program, replay.script = script, lambda: file
+    return replay.start()
+
+
 def check_replay(replay, file, ioc, at, script):
     """The PVs show a frozen file as it was at any time, ahead and back."""
     wrong = subprocess.run([REPLAY, script.parent / file.stem / "report.md"], capture_output=True, text=True, timeout=20)
     assert wrong.returncode == 2 and "not a database" in wrong.stderr
     steps = [(r["time"], r["value"], r.get("pv")) for r in rows(file, "-a") if r["kind"] in ("put", "event") and r["time"] < at]
     begin = next(i for i in range(len(steps) - 7, 0, -1) if steps[i][2] == ioc.prefix + "TOCK")
-    script.write_text(f'#!/bin/sh\nexec {REPLAY} "$1" {replay.prefix}\n')
-    script.chmod(0o755)
-    replay.program, replay.script = script, lambda: file
-    replay.start()
+    start_replay(replay, file, script)
 
     def shows(name, text):
         until(lambda: text in replay.text(name), 20, lambda: f"{name}: {replay.text(name)}, {replay.get('REPLAY_TIME')}")
@@ -669,6 +680,25 @@ def check_replay(replay, file, ioc, at, script):
     replay.put("REPLAY_SPEED", 20)
     shows("PUT_LAST", f" {ioc.prefix}SET1 ")
     assert replay.get("REPLAY_TIME", as_string=True) > paused
+
+
+def test_replay_of_an_earlier_day(keep, new_monitor, tmp_path):
+    """A time without a date is that of the file, not of today."""
+    monitor = keep()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    at = datetime.datetime.now().replace(hour=12, minute=0, second=0, microsecond=0) - datetime.timedelta(days=5)
+    with sqlite3.connect(keep.file) as base:
+        base.execute("DELETE FROM rows")
+        for value, minutes in enumerate((0, 10, 20)):
+            ns = int((at + datetime.timedelta(minutes=minutes)).timestamp()) * 10**9
+            base.execute("INSERT INTO rows (time, first, kind, automatic, pv, value, who, result, n) VALUES (?1, ?1, 'put', 0, 'SP', ?2, 'ida', 'ok', 1)",
+                         (ns, str(value)))
+    replay = start_replay(new_monitor(), keep.file, tmp_path / "replay")
+    for time_, value in ("12:15", 1), ("12:05", 0), ("12:21", None), ("-5m", 1), ("now", 2):  # 12:21 of the day before
+        replay.put("REPLAY_TIME", time_)
+        until(lambda: replay.text("PUT_LAST").startswith("no put") if value is None else f" -> {value} by ida" in replay.text("PUT_LAST"), 20,
+              lambda: f"{time_}: {replay.text('PUT_LAST')}, {replay.get('REPLAY_TIME', as_string=True)}")
 
 
 @pytest.mark.parametrize("level", ["chains", "trace"])
