@@ -138,7 +138,8 @@ static void answerQuestion(ebpfMonHistoryFinder *f, char part[ebpfMonAskParts][P
     memset(&f->found, 0, sizeof(f->found));
     f->used = 0;
     f->since = ebpfMonClockMonotonic();
-    if (ebpfMonHistoryParseRange(from, now, &q.from, &q.to) || (to[0] && ebpfMonHistoryParseEnd(to, now, q.from, &q.to))) {
+    if (ebpfMonHistoryParseRange(from, now, &q.from, &q.to) ||
+        (to[0] && ebpfMonHistoryParseEnd(to, now, q.from, &q.to))) {
         snprintf(f->found.message, sizeof(f->found.message), "no time: give one as -2h, yesterday, 03:10, "
                  "03:10..03:20 or 2026-11-28 03:10:05");
         return;

@@ -22,7 +22,8 @@ void ebpfMonHistoryRunsNoteChain(ebpfMonHistoryRuns *runs, const ebpfMonHistoryR
 /* Adds a put; its texts are copied. If there is no memory it is written at once. */
 void ebpfMonHistoryRunsAdd(ebpfMonHistoryRuns *runs, const ebpfMonHistoryRow *row);
 
-/* Ends the runs that have gone on, or rested, for long enough ("now": ns since 1970); or all. Returns how many are left. */
+/* Ends the runs that have gone on, or rested, for long enough ("now": ns since 1970); or all. Returns how many are
+ * left. */
 unsigned ebpfMonHistoryRunsEnd(ebpfMonHistoryRuns *runs, uint64_t now, int all);
 
 #endif

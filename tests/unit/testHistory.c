@@ -85,8 +85,8 @@ static void testRuns(void)
     for (unsigned i = 0; i < 20; i++)
         add(runs, (100 + i) * SECOND / 10, 1, "TO", NULL, i == 7 ? "p.1" : "s.1");
     add(runs, 10 * SECOND + 699 * MS, 0, "SET", "p.1", NULL); /* the put of the person is finished later */
-    testOk(ebpfMonHistoryRunsEnd(runs, T0 + 15 * SECOND, 0) == 1 && ebpfMonHistoryRunsEnd(runs, T0 + 40 * SECOND, 0) == 0,
-           "a run is left until its writer has rested");
+    testOk(ebpfMonHistoryRunsEnd(runs, T0 + 15 * SECOND, 0) == 1 &&
+           ebpfMonHistoryRunsEnd(runs, T0 + 40 * SECOND, 0) == 0, "a run is left until its writer has rested");
     testOk(written.rows == 1 && written.puts == 20, "an effect that a later put followed at once is in the run");
 
     written.rows = written.puts = 0;

@@ -78,7 +78,8 @@ static void testLine(void)
     testOk(strstr(line, " FAILED: Illegal choice") != NULL, "a put that failed: %s", line);
     put.status = 0;
     ebpfMonPutLine(&put, line, sizeof(line));
-    testOk(strcmp(line + strlen(line) - strlen("51234) FAILED"), "51234) FAILED") == 0, "the reason is not known: %s", line);
+    testOk(strcmp(line + strlen(line) - strlen("51234) FAILED"), "51234) FAILED") == 0, "the reason is not known: %s",
+           line);
     put.result = ebpfMonPutOk;
     strcpy(put.val, "a\nb\033[2J");
     ebpfMonPutLine(&put, line, sizeof(line));
