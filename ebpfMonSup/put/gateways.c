@@ -7,6 +7,7 @@
 
 #include "common/clock.h"
 #include "common/hash.h"
+#include "common/shares.h"
 #include "common/text.h"
 #include "put/gateways.h"
 #include "put/joinCircuits.h"
@@ -31,6 +32,7 @@
 #define WAIT_NS   3000000000ull   /* an outer put waits for its inner one, and a link's put for that of its chain … */
 #define REFUSED_NS 300000000ull   /* … if it was refused */
 #define BLIND_NS  3600000000000ull /* after a connection was given up, whose puts are not seen any more */
+#define KEPT_NS   3600000000000ull /* after its last put a gateway of a system user still comes before others */
 
 /* An outer put. */
 typedef struct {
@@ -47,6 +49,7 @@ typedef struct {
 
 typedef struct {
     pid_t     pid;       /* 0: the place is free */
+    uid_t     payer;
     uint64_t  usedAt;
     outerPut *outer;     /* OUTERS of them, used in turn */
     unsigned  next;
@@ -192,22 +195,58 @@ static void releaseOuterPut(ebpfMonGateways *g, outerPut *o)
     o->isUsed = 0;
 }
 
+static unsigned countPlaces(const ebpfMonGateways *g, uid_t payer)
+{
+    unsigned count = 0;
+
+    for (unsigned i = 0; i < SERVERS; i++)
+        count += g->server[i].pid && g->server[i].payer == payer;
+    return count;
+}
+
+static int isKept(const serverProcess *s, uint64_t at)
+{
+    return s->payer < EBPFMON_SYSTEM_USERS && s->joined && at < s->usedAt + KEPT_NS;
+}
+
+/* The place of one more process. If none is free: of the user who has most the one that was used least lately;
+ * gateways of system users come last. */
+static serverProcess *choosePlace(ebpfMonGateways *g, uid_t payer, uint64_t at)
+{
+    serverProcess *out = NULL;
+    unsigned outHas = 0;
+
+    for (unsigned i = 0; i < SERVERS; i++) {
+        serverProcess *s = &g->server[i];
+        unsigned has = countPlaces(g, s->payer) + (s->payer == payer);
+        int order;
+
+        if (!s->pid)
+            return s;
+        order = out ? isKept(out, at) - isKept(s, at) : 1;
+        if (order > 0 || (order == 0 && (has > outHas || (has == outHas && s->usedAt < out->usedAt)))) {
+            out = s;
+            outHas = has;
+        }
+    }
+    return out;
+}
+
 static serverProcess *useGatewayProcess(ebpfMonGateways *g, pid_t pid, uint64_t at)
 {
-    serverProcess *s = findGatewayProcess(g, pid), *oldest = g->server;
+    serverProcess *s = findGatewayProcess(g, pid);
     outerPut *outer;
+    uid_t payer;
 
     if (!s) {
-        for (unsigned i = 1; i < SERVERS; i++)
-            if (g->server[i].usedAt < oldest->usedAt)
-                oldest = &g->server[i];
-        s = oldest;
+        payer = g->calls.findPayer(pid);
+        s = choosePlace(g, payer, at);
         outer = s->outer ? s->outer : calloc(OUTERS, sizeof(*outer));
         if (!outer)
             return NULL;
         for (unsigned i = 0; i < OUTERS; i++)
             releaseOuterPut(g, &outer[i]);
-        *s = (serverProcess){ .pid = pid, .outer = outer };
+        *s = (serverProcess){ .pid = pid, .payer = payer, .outer = outer };
         epicsMutexMustLock(g->lock);
         g->serverPid[s - g->server] = pid;
         g->isClient[s - g->server] = g->clientPid[(uint32_t)pid % CLIENTS] == (uint32_t)pid;

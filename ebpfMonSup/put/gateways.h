@@ -11,6 +11,8 @@
 #ifndef EBPFMON_GATEWAYS_H
 #define EBPFMON_GATEWAYS_H
 
+#include <sys/types.h>
+
 #include "model/put.h"
 #include "put/finishedPut.h"
 #include "put/putClients.h"
@@ -22,6 +24,7 @@ typedef struct {
     void (*publish)(void *arg, ebpfMonPut *put); /* a put of ebpfMonGatewaysHold. Packet thread */
     void (*wake)(void *arg);                     /* the packet thread, because a put is held */
     void *arg;
+    uid_t (*findPayer)(pid_t pid);               /* ebpfMonProcPayer; a test has one of its own */
 } ebpfMonGatewayCalls;
 
 /* "clients" stay the caller's; "calls" are copied. NULL without memory. */

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
+#include "host/procRead.h"
 #include "ioc/catalogue.h"
 #include "model/filter.h"
 #include "model/published.h"
@@ -408,7 +409,8 @@ static void wakePackets(void *arg)
 
 int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
 {
-    const ebpfMonGatewayCalls gateways = { .publish = publishHeld, .wake = wakePackets, .arg = room };
+    const ebpfMonGatewayCalls gateways = { .publish = publishHeld, .wake = wakePackets, .arg = room,
+                                           .findPayer = ebpfMonProcPayer };
 
     memset(room, 0, sizeof(*room));
     room->wakes = uses->wakes;

@@ -13,6 +13,7 @@
 
 #define GATEWAY_PID 4711
 #define SECOND_PID  4712
+#define USER_PIDS   10000 /* each has so many: the first ones are root's */
 #define MS          1000000ull
 
 static ebpfMonPutClients *clients;
@@ -40,9 +41,14 @@ static void onWake(void *arg)
     wakes++;
 }
 
+static uid_t findPayer(pid_t pid)
+{
+    return pid < USER_PIDS ? 0 : 1000 + (uid_t)(pid / USER_PIDS);
+}
+
 static void renew(void)
 {
-    const ebpfMonGatewayCalls calls = { .publish = onPublish, .wake = onWake };
+    const ebpfMonGatewayCalls calls = { .publish = onPublish, .wake = onWake, .findPayer = findPayer };
 
     ebpfMonGatewaysFree(gateways);
     gateways = ebpfMonGatewaysNew(clients, &calls);
@@ -374,9 +380,47 @@ static void testTwoOuter(void)
            "one of two that want no reply had an inner one: neither is shown");
 }
 
+/* A put of this process, after the gateway's packets were read. */
+static ebpfMonPut joinBy(pid_t pid, const char *pv, const char *value, unsigned ms)
+{
+    ebpfMonPut put = makeInner(pv, value, ms);
+
+    put.peerPid = (uint32_t)pid;
+    ebpfMonGatewaysSetClient(gateways, &put);
+    return put;
+}
+
+static void testShares(void)
+{
+    const pid_t greedy = USER_PIDS, other = 2 * USER_PIDS;
+    ebpfMonPut put;
+
+    testDiag("More gateways than places");
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
+    put = join("X", "5", 1);
+    testOk1(isBy(&put, "anna"));
+    addOuter(1001, "anna", "X", "6", 2);
+    addOuterTo(other, 1002, "bert", "Y", "7", 3);
+    for (unsigned i = 0; i < 20; i++)
+        addOuterTo(100 + (pid_t)i, 3001 + i, "bert", "Z", "1", 10 + i);
+    for (unsigned i = 0; i < 10; i++)
+        addOuterTo(greedy + (pid_t)i, 2001 + i, "bert", "Z", "1", 30 + i);
+    addOuterTo(other, 1002, "bert", "Y", "8", 50);
+    for (unsigned i = 10; i < 200; i++)
+        addOuterTo(greedy + (pid_t)i, 2001 + i, "bert", "Z", "1", 50 + i);
+    put = join("X", "6", 300);
+    testOk(isBy(&put, "anna"), "one user's many take none from root's gateway");
+    put = joinBy(other, "Y", "8", 301);
+    testOk(put.gatewayClients == 1 && strcmp(put.user, "bert") == 0, "… nor from another user's");
+    addOuterTo(greedy + 200, 2500, "anna", "X", "9", 310);
+    put = joinBy(greedy + 200, "X", "9", 311);
+    testOk(put.gatewayClients == 1 && strcmp(put.user, "anna") == 0, "his newest one has a place, too");
+}
+
 MAIN(testGateways)
 {
-    testPlan(53);
+    testPlan(57);
     clients = fakeClientsMake(NULL);
     testJoin();
     testUnsure();
@@ -387,6 +431,7 @@ MAIN(testGateways)
     testOuter();
     testIsGateway();
     testTwoOuter();
+    testShares();
     ebpfMonGatewaysFree(gateways);
     ebpfMonGatewaysFree(NULL);
     fakeClientsFree(clients);

@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "host/procNetns.h"
+#include "host/procRead.h"
 #include "model/audits.h"
 #include "put/gateways.h"
 #include "put/packetEvents.h"
@@ -152,7 +153,7 @@ static void renew(int canJoin)
     ebpfMonPacketEventsFree(events);
     ebpfMonGatewaysFree(gateways);
     ebpfMonPutJoinFree(join);
-    gateways = ebpfMonGatewaysNew(NULL, &(ebpfMonGatewayCalls){ .publish = NULL });
+    gateways = ebpfMonGatewaysNew(NULL, &(ebpfMonGatewayCalls){ .findPayer = ebpfMonProcPayer });
     join = ebpfMonPutJoinNew(targets);
     ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1, 1);
     lost = 0;
