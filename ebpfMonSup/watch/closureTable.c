@@ -165,10 +165,11 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
              * by an input link before it gets its own time stamp, which would hide that. */
             if (fwd[i] != EBPFMON_NO_RECORD && c->len[fwd[i]] >= c->len[i])
                 fwd[i] = EBPFMON_NO_RECORD;
-            /* A record that the trap counts must not be counted with its stretch, too. And for a record type that is
-             * not Base's it is not known whether the time stamp comes before the forward link. */
+            /* A record that the trap counts must not be counted with its stretch, too. For a record type that is not
+             * Base's it is not known whether the time stamp comes before the forward link; and such types and device
+             * supports are tried by the count of the record alone (typeTrial.c). */
             skip[i] = c->flags[i] || behind[i] || (cat->rec[i].flags & byTrap) ||
-                      cat->rtype[cat->rec[i].rtype].stamps != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
+                      *ebpfMonCatalogueStamps(cat, i) != EBPFMON_STAMPS_BASE || (t->how[i] & EBPFMON_BY_TRAP);
         }
         s = ebpfMonStretchesMake(n, order, start, to, fwd, skip, EBPFMON_STRETCH_MAX);
     }

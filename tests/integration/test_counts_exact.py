@@ -316,6 +316,27 @@ def test_driver_sets_the_time_stamp(new_ioc, watch_only, stamps, level):
     assert ("trap" in found[ioc.prefix + "WF"].flags) == stamps
 
 
+def test_driver_beside_a_record_that_needs_the_trap(new_ioc, watch_only):
+    """When the device support is known, only time stamps count its records, perhaps several with one look, when a changed link has made
+    the closures anew. The trap stays for another record, and sees them, too: that is no difference."""
+    text = DRIVEN + db.record("waveform", "WF", DTYP="driver", FTVL="DOUBLE", NELM="1", SCAN="I/O Intr", FLNK="$(P)WF:0")
+    ioc = new_ioc(text + db.counter("WF:0", FLNK="$(P)WF:1") + db.counter("WF:1") + db.counter("OTHER", TSE="-2") + db.counter("BEHIND"),
+                  kind="latencyIoc").start()
+    monitor = watch_only(ioc)
+    until(lambda: "trap" in counts(monitor, ioc)[ioc.prefix + "WF"].flags, 10, "the trap counts it")
+    drive(ioc, "Scans", 40, "WF")
+    until(lambda: "trap" not in counts(monitor, ioc)[ioc.prefix + "WF"].flags, 20, "the device support is known")
+    until(lambda: ioc.get("WF:1") == 40, 20, lambda: ioc.get("WF:1"))
+    ioc.put("OTHER.FLNK", ioc.prefix + "BEHIND")
+    until(lambda: "atleast" in counts(monitor, ioc)[ioc.prefix + "BEHIND"].flags, 20, "the link is read")
+    drive(ioc, "Scans", 200, "WF")
+    until(lambda: ioc.get("WF:1") == 240, 20, lambda: ioc.get("WF:1"))
+    found = settled(lambda: counts(monitor, ioc), 20, quiet=2.5)  # two looks of the trial
+    for record in ("WF", "WF:0", "WF:1"):
+        assert found[ioc.prefix + record].count == 240 and not found[ioc.prefix + record].flags, found
+    assert monitor.text("AUDIT") == "all cross-checks agree"
+
+
 @pytest.mark.parametrize("level", ["counts", "chains"])
 def test_driver_processes_two_records_under_one_lock(new_ioc, watch_only, level):
     """They are in one lock set, and no link makes the second one process. Then the same one twice."""
