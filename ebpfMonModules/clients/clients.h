@@ -10,6 +10,7 @@
 #include <epicsEvent.h>
 #include <epicsMutex.h>
 
+#include "clients/clientReport.h"
 #include "clients/clientTable.h"
 #include "clients/iocConnections.h"
 #include "clients/packetClients.h"

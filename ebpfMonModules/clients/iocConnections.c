@@ -11,6 +11,7 @@
 #include "common/text.h"
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
+#include "watch/connectionSockets.h"
 #include "clients/iocConnections.h"
 
 /* --- circuits that packets show --- */
@@ -227,7 +228,7 @@ static uint64_t findSeenSince(const ebpfMonHiddenClients *before, const struct e
     for (unsigned i = 0; before && i < before->clients; i++)
         if (memcmp(&before->client[i].peer, peer, sizeof(*peer)) == 0)
             return before->client[i].since;
-    return ebpfMonClockMonotonic();
+    return before ? ebpfMonClockMonotonic() : 0;
 }
 
 static void setHiddenClient(ebpfMonHiddenClient *c, ebpfMonPutClients *putClients)
@@ -254,7 +255,8 @@ static void listHidden(ebpfMonHiddenClients *h, const ebpfMonIocSockets *s, ebpf
         if (!is || hasFollowedCircuits(followed, &peer) ||
             ebpfMonArrayGrow(&h->client, &room, h->clients + 1, 16, sizeof(*h->client)))
             continue;
-        h->client[h->clients] = (ebpfMonHiddenClient){ .peer = peer, .is = is, .since = findSeenSince(before, &peer) };
+        h->client[h->clients] = (ebpfMonHiddenClient){ .peer = peer, .is = is, .since = findSeenSince(before, &peer),
+                                                       .bytes = -1 };
         setHiddenClient(&h->client[h->clients++], putClients);
     }
 }
@@ -271,8 +273,39 @@ ebpfMonHiddenClients *ebpfMonHiddenClientsFind(ebpfMonPvxsClients *all, const eb
     }
     h->all = all;
     listHidden(h, sockets, followed, putClients, before);
-    if (h->clients)
-        return h;
-    ebpfMonHiddenClientsFree(h);
-    return NULL;
+    return h;
+}
+
+static void noteBytes(void *arg, const ebpfMonTcpBytes *bytes)
+{
+    ebpfMonHiddenClients *h = arg;
+
+    for (unsigned i = 0; i < h->clients; i++) {
+        ebpfMonHiddenClient *c = &h->client[i];
+
+        if (c->peer.port == bytes->remotePort && c->peer.sport == bytes->localPort &&
+            c->peer.addr == bytes->remote && c->peer.saddr == bytes->local)
+            c->bytes = (int64_t)bytes->sent;
+    }
+}
+
+/* A connection may have been followed until packets of it were lost. */
+static void setBegin(ebpfMonHiddenClients *h, const ebpfMonPacketClient *c)
+{
+    for (unsigned i = 0; i < h->clients; i++)
+        if (memcmp(&h->client[i].peer, &c->peer, sizeof(c->peer)) == 0)
+            h->client[i].since = c->openedAt;
+}
+
+void ebpfMonHiddenClientsComplete(ebpfMonHiddenClients *h, pid_t pid, uint32_t iocId, ebpfMonPacketClients *packets)
+{
+    ebpfMonTcpBytesRead(pid, noteBytes, h);
+    if (!packets)
+        return;
+    ebpfMonPacketClientsLock(packets);
+    for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(packets, NULL); c;
+         c = ebpfMonPacketClientsNext(packets, c))
+        if (c->iocId == iocId && ebpfMonFirstIsKnown(&c->first))
+            setBegin(h, c);
+    ebpfMonPacketClientsUnlock(packets);
 }

@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 #include "clients/caClients.h"
+#include "clients/packetClients.h"
 #include "clients/pvxsServer.h"
 #include "host/tcpSockets.h"
 #include "put/putClients.h"
@@ -49,7 +50,8 @@ typedef struct {
     struct ebpfMonPeer peer;
     ebpfMonPutClient who;    /* "user": as the server knows it, "x509/NAME" by a certificate */
     const ebpfMonPvxsClient *is;
-    uint64_t since;          /* it was seen first (monotonic ns) */
+    uint64_t since;          /* it was seen first (monotonic ns); 0: at the first look, so it may be older */
+    int64_t  bytes;          /* as in ebpfMonClientFacts */
 } ebpfMonHiddenClient;
 
 typedef struct {
@@ -59,10 +61,13 @@ typedef struct {
 } ebpfMonHiddenClients;
 
 /* Those of "all" that are seen in no other way. "all": of its server, read before its sockets; it is freed with the
- * result. "before": of the last look; NULL: there is none. NULL: there are none, or they are not known. */
+ * result. "before": of the last look; NULL: there was none. NULL: they are not known. */
 ebpfMonHiddenClients *ebpfMonHiddenClientsFind(ebpfMonPvxsClients *all, const ebpfMonIocSockets *sockets,
                                                ebpfMonFollowedCircuits *followed, ebpfMonPutClients *putClients,
                                                const ebpfMonHiddenClients *before);
+/* Sets what the kernel and packets know of them; "packets" may be NULL. "pid", "iocId": their server. */
+void ebpfMonHiddenClientsComplete(ebpfMonHiddenClients *hidden, pid_t pid, uint32_t iocId,
+                                  ebpfMonPacketClients *packets);
 void ebpfMonHiddenClientsFree(ebpfMonHiddenClients *hidden); /* NULL does no harm */
 
 #endif

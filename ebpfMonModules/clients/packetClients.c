@@ -13,6 +13,7 @@
 #include "common/hash.h"
 #include "common/text.h"
 #include "host/procNetns.h"
+#include "watch/connectionSockets.h"
 #include "clients/packetClients.h"
 
 #define CLIENT_BUCKETS  1024  /* powers of two */
@@ -410,7 +411,6 @@ const ebpfMonPacketClient *ebpfMonPacketClientsNext(const ebpfMonPacketClients *
 
 #define USES_MAX   20000 /* lines of ebpfMonUsers */
 #define IN_A_ROW   4     /* gateways, one behind the other */
-#define GATEWAYS   32    /* of which a report tells that some of their clients are not known */
 #define CELL       ebpfMonTextReportAddCell
 
 /* A monitor, or a channel without one, copied. */
@@ -420,9 +420,9 @@ typedef struct {
     ebpfMonWireProtocol protocol;
     char     user[64], host[64], server[EBPFMON_IOCNAME_SIZE], name[EBPFMON_CHANNEL_NAME];
     uint32_t iocId;
-    pid_t    gateway;
-    uint64_t openedAt, updates, bytes;
-    int      isMonitor, isAtLeast;
+    pid_t    pid, gateway, of; /* "of": the process of the client itself, if it was looked for */
+    uint64_t openedAt, updates, bytes; /* openedAt 0: not known */
+    int      isMonitor, isAtLeast, isShown;
 } userCopy;
 
 typedef struct {
@@ -430,6 +430,11 @@ typedef struct {
     size_t users, room;
     const char *pattern;
 } userCopies;
+
+static int isOlder(const ebpfMonPacketClient *c)
+{
+    return !ebpfMonFirstIsKnown(&c->first);
+}
 
 /* NULL: it does not match, or there is no room or memory. */
 static userCopy *copyUser(userCopies *to, const ebpfMonPacketClient *c, const char *name)
@@ -441,7 +446,7 @@ static userCopy *copyUser(userCopies *to, const ebpfMonPacketClient *c, const ch
         return NULL;
     copy = &to->user[to->users++];
     *copy = (userCopy){ .peer = c->peer, .first = c->first, .protocol = c->protocol, .iocId = c->iocId,
-                        .gateway = c->gateway, .openedAt = c->openedAt };
+                        .pid = c->pid, .gateway = c->gateway, .openedAt = isOlder(c) ? 0 : c->openedAt };
     memcpy(copy->user, c->user, sizeof(copy->user));
     memcpy(copy->host, c->host, sizeof(copy->host));
     memcpy(copy->server, c->server, sizeof(copy->server));
@@ -479,11 +484,12 @@ static void addUserLine(ebpfMonTextReport *report, const userCopy *m, const ebpf
 {
     const char *atLeast = m->isAtLeast ? ">" : "";
     epicsTimeStamp since;
-    char time[24];
+    char time[24] = "-";
 
     epicsTimeGetCurrent(&since);
     epicsTimeAddSeconds(&since, -(double)(ebpfMonClockMonotonic() - m->openedAt) / 1e9);
-    epicsTimeToStrftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &since);
+    if (m->openedAt)
+        epicsTimeToStrftime(time, sizeof(time), "%Y-%m-%d %H:%M:%S", &since);
     CELL(report, "%s", m->name);
     CELL(report, " %s", m->server);
     CELL(report, " %s@%s", who->user[0] ? who->user : "?", who->host);
@@ -505,60 +511,72 @@ typedef struct {
     ebpfMonPacketClients *p;
     ebpfMonTextReport *report;
     userCopies all;
-    pid_t    gateway[GATEWAYS]; /* that it has shown */
-    char     gatewayName[GATEWAYS][64];
-    unsigned gateways;
 } usersReport;
 
-static void noteGateway(usersReport *r, pid_t pid, const char *name)
-{
-    for (unsigned i = 0; i < r->gateways; i++)
-        if (r->gateway[i] == pid)
-            return;
-    if (r->gateways == GATEWAYS)
-        return;
-    r->gateway[r->gateways] = pid;
-    snprintf(r->gatewayName[r->gateways++], sizeof(r->gatewayName[0]), "%s", name);
-}
-
-static void addUserAndBehind(usersReport *r, const userCopy *m, const char *way, unsigned depth);
+static void addUserAndBehind(usersReport *r, userCopy *m, const char *way, unsigned depth);
 
 /* Those who have a channel of this name to the process of "gateway". "way": the gateways so far. */
 static void addBehind(usersReport *r, const ebpfMonPutClient *gateway, const char *name, const char *way,
                       unsigned depth)
 {
     char process[64], next[200];
-    int isFound = 0;
 
     ebpfMonPutClientNameProcess(gateway, process, sizeof(process));
     snprintf(next, sizeof(next), "%s%s%.120s", process, way[0] ? ", " : "", way);
-    for (size_t i = 0; i < r->all.users; i++) {
-        const userCopy *u = &r->all.user[i];
-
-        if (u->gateway != (pid_t)gateway->peerPid || strcmp(u->name, name) != 0)
-            continue;
-        isFound = 1;
-        addUserAndBehind(r, u, next, depth + 1);
-    }
-    if (isFound)
-        noteGateway(r, (pid_t)gateway->peerPid, process);
+    for (size_t i = 0; i < r->all.users; i++)
+        if (r->all.user[i].gateway == (pid_t)gateway->peerPid && strcmp(r->all.user[i].name, name) == 0)
+            addUserAndBehind(r, &r->all.user[i], next, depth + 1);
 }
 
-static void addUserAndBehind(usersReport *r, const userCopy *m, const char *way, unsigned depth)
+static void findUser(usersReport *r, const userCopy *m, ebpfMonPutClient *who)
+{
+    ebpfMonPutClientsFind(r->p->putClients, &m->peer, &m->first, m->user, m->host, who);
+}
+
+static void addUserAndBehind(usersReport *r, userCopy *m, const char *way, unsigned depth)
 {
     ebpfMonPutClient who = { .peer = "" };
 
-    ebpfMonPutClientsFind(r->p->putClients, &m->peer, &m->first, m->user, m->host, &who);
+    m->isShown = 1;
+    findUser(r, m, &who);
     addUserLine(r->report, m, &who, way);
     if (who.peerPid && depth < IN_A_ROW)
         addBehind(r, &who, m->name, way, depth);
+}
+
+/* Nonzero: its server is a gateway, and a line of that has or will have this one. */
+static int isBehind(const usersReport *r, const userCopy *m)
+{
+    for (size_t i = 0; m->gateway && i < r->all.users; i++)
+        if (r->all.user[i].of == m->gateway && strcmp(r->all.user[i].name, m->name) == 0)
+            return 1;
+    return 0;
+}
+
+/* Clients of servers of this host that are no IOCs, with those behind them. */
+static void addOtherUsers(usersReport *r)
+{
+    for (size_t i = 0; i < r->all.users; i++) {
+        userCopy *m = &r->all.user[i];
+        ebpfMonPutClient who = { .peer = "" };
+
+        if (!m->iocId && !m->isShown && m->pid && m->pid != getpid())
+            findUser(r, m, &who);
+        m->of = (pid_t)who.peerPid;
+    }
+    for (int all = 0; all < 2; all++) /* then those whose gateways are clients of each other */
+        for (size_t i = 0; i < r->all.users; i++) {
+            userCopy *m = &r->all.user[i];
+
+            if (!m->iocId && !m->isShown && m->pid && m->pid != getpid() && (all || !isBehind(r, m)))
+                addUserAndBehind(r, m, "", 0);
+        }
 }
 
 void ebpfMonPacketClientsAddUsers(ebpfMonPacketClients *p, ebpfMonTextReport *report, const char *pvPattern,
                                   const ebpfMonPacketCaUser *ca, size_t cas)
 {
     usersReport r = { .p = p, .report = report, .all.pattern = pvPattern };
-    ebpfMonPacketBehind behind;
 
     copyUsers(p, &r.all);
     for (size_t i = 0; i < cas; i++) {
@@ -570,12 +588,7 @@ void ebpfMonPacketClientsAddUsers(ebpfMonPacketClients *p, ebpfMonTextReport *re
     for (size_t i = 0; i < r.all.users; i++)
         if (r.all.user[i].iocId)
             addUserAndBehind(&r, &r.all.user[i], "", 0);
-    for (unsigned i = 0; i < r.gateways; i++) {
-        ebpfMonPacketClientsFindBehind(p, r.gateway[i], "", &behind);
-        if (behind.unknown)
-            ebpfMonTextReportAdd(report, "gateway %s: %u of its clients may have more PVs: the begin of their "
-                                 "connections was not seen\n", r.gatewayName[i], behind.unknown);
-    }
+    addOtherUsers(&r);
     free(r.all.user);
 }
 
@@ -603,11 +616,6 @@ int ebpfMonPacketClientsHasBehind(ebpfMonPacketClients *p, const char *name)
         ch = ch->nextOfName;
     epicsMutexUnlock(p->lock);
     return ch != NULL;
-}
-
-static int isOlder(const ebpfMonPacketClient *c)
-{
-    return !c->first.seq[0] && !c->first.seq[1];
 }
 
 void ebpfMonPacketClientsFindBehind(ebpfMonPacketClients *p, pid_t gateway, const char *name,

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-#include "clients/clientTable.h"
+#include "clients/clientReport.h"
 #include "model/published.h"
 
 typedef struct ebpfMonHistoryMinutes ebpfMonHistoryMinutes;

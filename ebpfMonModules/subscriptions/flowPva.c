@@ -133,7 +133,7 @@ static void carryPvaClients(ebpfMonFlowPva *pva, copies *to)
             continue;
         c->tries++;
         ebpfMonPacketClientsFindWho(pva->from, &key, &to->first[i], c->user, c->host, &who);
-        snprintf(c->is.name, sizeof(c->is.name), "%.50s@%.64s%s", c->user[0] ? c->user : "?", c->host,
+        snprintf(c->is.name, sizeof(c->is.name), "%.50s@%.64s%s", who.user[0] ? who.user : "?", who.host,
                  c->is.isPva ? " pvAccess" : "");
         snprintf(c->is.peer, sizeof(c->is.peer), "%.*s", (int)sizeof(c->is.peer) - 1, who.peer);
         snprintf(c->is.command, sizeof(c->is.command), "%s", who.command);

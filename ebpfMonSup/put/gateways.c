@@ -68,6 +68,10 @@ typedef struct {
     unsigned clients; /* as gatewayClients of ebpfMonPut */
     epicsTimeStamp time;
     char     channel[128]; /* as the client wrote it */
+    char     text[sizeof(((outerPut *)0)->text)]; /* what it wrote; "": not known to be the same */
+    double   number;
+    int      isNumber;
+    long     count;
 } person;
 
 typedef struct heldPut {
@@ -598,6 +602,19 @@ static void claimCandidates(ebpfMonGateways *g, const serverProcess *s, const in
     }
 }
 
+/* The value of a put that a server refuses is not known, if the gateway's connection is older than the monitor. */
+static void noteValue(const outerPut *o, const innerPut *inner, person *who)
+{
+    int isSame = o->p.hash && o->p.hash == inner->hash && o->p.pva == inner->isPva;
+
+    if (!isSame || who->text[0] || strcmp(o->text, "?") == 0)
+        return;
+    memcpy(who->text, o->text, sizeof(who->text));
+    who->number = o->p.number;
+    who->isNumber = o->p.isNumber;
+    who->count = (long)o->p.count;
+}
+
 /* Sets who is behind "gateway", the client of an inner put. Nonzero: it is a gateway, and *who is set. */
 static int findPersonBehind(ebpfMonGateways *g, const ebpfMonPutClient *gateway, const innerPut *inner, unsigned depth,
                       person *who)
@@ -621,6 +638,8 @@ static int findPersonBehind(ebpfMonGateways *g, const ebpfMonPutClient *gateway,
         return 0;
     who->client = *gateway;
     who->clients = match.clients;
+    if (o)
+        noteValue(o, inner, who);
     if (match.clients == 1) {
         const innerPut next = {
             .name = o->p.channel, .pv = o->pv, .text = o->text, .hash = o->p.hash, .at = o->p.at,
@@ -666,6 +685,12 @@ static void setPutPerson(const person *who, ebpfMonPut *put)
         put->gatewayServer[0] = 0;
     memcpy(put->server, server, sizeof(server)); /* of the IOC: "peer" and this are not one connection any more */
     memcpy(put->published, published, sizeof(published));
+    if (who->text[0] && strcmp(put->val, "?") == 0) {
+        ebpfMonTextCopy(put->val, sizeof(put->val), who->text);
+        put->number = who->number;
+        put->isNumber = who->isNumber;
+        put->count = who->count;
+    }
     if (strncmp(put->cause, EBPFMON_PUT_BY, sizeof(EBPFMON_PUT_BY) - 1) == 0)
         ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, put->cause, sizeof(put->cause));
     if (who->channel[0] && !ebpfMonPutIsInner(put) && strcmp(who->channel, put->pv) != 0 &&

@@ -6,6 +6,7 @@ import os
 import re
 import socket
 import struct
+import subprocess
 import sys
 import time
 from collections import namedtuple
@@ -284,10 +285,10 @@ def test_names_that_harm(ioc, monitor):
 
 
 OLDER = """
-import sys
+import os, sys
 from tests.harness import loopback
 context = loopback.pva_context(int(sys.argv[1]))
-kept = [context.monitor(name, lambda value, name=name: print("got", name, flush=True)) for name in sys.argv[2:]]
+kept = [context.monitor(name, lambda value, name=name: os.write(1, b"got %s\\n" % name.encode())) for name in sys.argv[2:]]
 for name in sys.stdin:
     try:
         context.put(name.strip(), 5.5, timeout=60)
@@ -311,9 +312,53 @@ def test_older_clients_of_qsrv2(new_ioc, new_monitor):
         assert {r[0] for r in rows} == names and all(r[1] == server.name and r[5:8] == ["1", "-", "-"] for r in rows), rows
         row, = (r for r in map(str.split, watching.command(f"ebpfMonClients {server.name}")) if r[3:4] == ["PVA"])
         assert row[4:7] == [str(client.pid), "3", "3"] and row[2] == rows[0][3], row
+        assert int(row[7]) > 0 and row[8] == "-" and {r[8] for r in rows} == {"-"}, (row, rows)  # since when is not known
         until(lambda: any(n.endswith(f"@{row[2]} PVA") for n in watching.list("CLIENT_NAMES")), 20, lambda: str(watching.list("CLIENT_NAMES")))
         client.send(server.prefix + "OFF")
         until(lambda: f" {server.prefix}OFF ? -> 5.5 by " in watching.lines("PUT_LOG") and "FAILED" in watching.lines("PUT_LOG"), 20,
               lambda: "\n".join(client.lines) + watching.lines("PUT_LOG"))
     finally:
         client.kill()
+
+
+def sent(port):
+    """Client's port → bytes that the server at this port has sent and that were acknowledged, as the kernel tells it."""
+    text = subprocess.run(["ss", "-tinOH", "state", "established", f"( sport = :{port} )"], capture_output=True, text=True, check=True).stdout
+    return {line.split()[3].rsplit(":", 1)[1]: int(re.search(r"bytes_acked:(\d+)", line).group(1)) for line in text.splitlines()}
+
+
+@pytest.mark.parametrize("kind", ["softIocPVA", "p4p"])
+def test_clients_of_pvaccess(new_ioc, new_monitor, kind):
+    """An older connection: what it opened before is not known, and a line says so; since when it is there is not known. A newer one. Bytes
+    are those of the kernel."""
+    records = db.record("ao", "DOUBLE") + db.record("ao", "LONG") + db.record("stringout", "STRING")
+    server = new_ioc(db.READY + records, kind=kind).start() if kind != "p4p" else \
+        new_ioc(kind="pythonSoftIOC", files=[paths.PROGRAMS / "peer_ioc.py", "p4p"]).start(wait=False)
+    until(lambda: kind != "p4p" or "ready" in server.process.lines, 30, server.process.output)
+
+    def subscribe(*names):
+        client = Process([sys.executable, "-u", "-c", OLDER, server.port, *(server.prefix + n for n in names)], loopback.environment())
+        until(lambda: sum(line.startswith("got ") for line in client.lines) == len(names), 30, client.output)
+        return client
+
+    clients = [subscribe("DOUBLE")]
+    try:
+        watching = new_monitor().start()
+        if kind != "p4p":
+            watching.wait_ioc(server)
+        clients[0].send(server.prefix + "LONG")
+        clients.append(subscribe("DOUBLE", "STRING"))
+        users = lambda: watching.command(f'ebpfMonUsers "{server.prefix}*"')  # noqa: E731
+        rows = until(lambda: len(seen := [r for r in map(str.split, users()) if r[4:5] == ["PVA"]]) == 3 and seen, 30, lambda: "\n".join(users()))
+        before = sent(server.port + 1000)
+        lines = [r for r in map(str.split, watching.command(f"ebpfMonClients {server.name}")) if r[3:4] == ["PVA"]]
+        after = sent(server.port + 1000)
+        old, new = (next(r for r in lines if r[4] == str(c.pid)) for c in clients)
+        for port, shown in ((r[2].rsplit(":", 1)[1], int(r[7])) for r in (old, new)):
+            assert before[port] <= shown <= after[port], (before, lines, after)
+        assert {(r[0].removeprefix(server.prefix), r[3], r[5]) for r in rows} == {("LONG", old[2], "0"), ("DOUBLE", new[2], "1"), ("STRING", new[2], "1")}, rows
+        assert all((r[8] == "-") == (r[3] == old[2]) and r[1] == server.name for r in rows) and (old[8], new[5:7]) == ("-", ["2", "2"]), (rows, lines)
+        assert f"{server.name}: 1 of its clients may have more PVs: the begin of their connections was not seen" in users(), users()
+    finally:
+        for client in clients:
+            client.kill()

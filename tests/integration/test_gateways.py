@@ -171,7 +171,7 @@ def test_same_moment(ioc, monitor, log, tmp_path):
             check_person(seen[second], BOB, proxy)
         one, two = both(("A0", 77.0), ("A0", 77.0))
         assert one["who_sure"] is False and one["gateway_clients"] == "2" and one["user"] not in (ALICE, BOB), one
-        assert f"by one of 2 clients through gateway proxy.py[{proxy.pid}] " in monitor.lines("PUT_LOG")
+        until(lambda: f"by one of 2 clients through gateway proxy.py[{proxy.pid}] " in monitor.lines("PUT_LOG"), 10, lambda: monitor.lines("PUT_LOG"))
         # the gateway has answered the first one before it makes the second one
         assert "who_sure" not in two and two["user"] in (ALICE, BOB), two
         marked = put_at_random(log, ioc, proxy, alice, bob, lambda: go(2 * len(RECORDS)))

@@ -212,7 +212,7 @@ def test_a_connection_that_is_older(ioc, new_monitor):
     assert line.startswith("nothing stops") and "older than the monitor" in steps["post"][1]
     if ioc.kind == "softIocPVA":  # the memory of QSRV 1 does not tell which channels a client has
         lines = m.command("ebpfMonClients")
-        assert [line for line in lines if re.search(rf" PVA +{c.pid} +>1 +>1 +- +- +python", line)], lines
+        assert [line for line in lines if re.search(rf" PVA +{c.pid} +>1 +>1 +\d+ +- +python", line)], lines
     c.kill()
 
 

@@ -140,6 +140,15 @@ static void testJoin(void)
 
     renew();
     addOuter(1001, "anna", "X", "5", 0);
+    put = makeInner("X", "5", 1);
+    put.isNumber = 0;
+    strcpy(put.val, "?");
+    ebpfMonGatewaysSetClient(gateways, &put);
+    testOk(isBy(&put, "anna") && strcmp(put.val, "5") == 0 && put.isNumber && put.number == 5,
+           "a value that is not known is that of the client: %s", put.val);
+
+    renew();
+    addOuter(1001, "anna", "X", "5", 0);
     addOuter(1002, "bert", "X", "6", 0);
     addOuter(1003, "carl", "Y", "5", 0);
     addOuter(1004, "dora", "X", "5", 3);
@@ -420,7 +429,7 @@ static void testShares(void)
 
 MAIN(testGateways)
 {
-    testPlan(57);
+    testPlan(58);
     clients = fakeClientsMake(NULL);
     testJoin();
     testUnsure();
