@@ -12,7 +12,6 @@
 #include "common/text.h"
 #include "ebpfMonModule.h"
 #include "host/tcpSockets.h"
-#include "watch/connectionSockets.h"
 
 /* --- published values --- */
 
@@ -213,7 +212,7 @@ static size_t copyPvaClients(ebpfMonClientTable *table, const char *iocPattern, 
             continue;
         to = &(*copy)[count++];
         *to = (pvaCopy){ .peer = c->peer, .first = c->first, .channels = channels, .monitors = monitors,
-                         .openedAt = ebpfMonFirstIsKnown(&c->first) ? c->openedAt : 0,
+                         .openedAt = c->isWhole ? c->openedAt : 0,
                          .isPva = c->protocol == ebpfMonWirePva, .pid = c->pid, .bytes = -1 };
         if (to->channels < to->monitors) /* those that are older are not counted */
             to->channels = to->monitors;

@@ -11,7 +11,6 @@
 #include "common/text.h"
 #include "host/procNetns.h"
 #include "host/tcpSockets.h"
-#include "watch/connectionSockets.h"
 #include "clients/iocConnections.h"
 
 /* --- circuits that packets show --- */
@@ -305,7 +304,7 @@ void ebpfMonHiddenClientsComplete(ebpfMonHiddenClients *h, pid_t pid, uint32_t i
     ebpfMonPacketClientsLock(packets);
     for (const ebpfMonPacketClient *c = ebpfMonPacketClientsNext(packets, NULL); c;
          c = ebpfMonPacketClientsNext(packets, c))
-        if (c->iocId == iocId && ebpfMonFirstIsKnown(&c->first))
+        if (c->iocId == iocId && c->isWhole)
             setBegin(h, c);
     ebpfMonPacketClientsUnlock(packets);
 }

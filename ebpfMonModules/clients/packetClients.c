@@ -155,6 +155,7 @@ static ebpfMonPacketClient *addCircuit(ebpfMonPacketClients *p, const ebpfMonWir
         c->peer = ev->peer;
         c->first = ev->first;
         c->openedAt = ebpfMonClockMonotonic();
+        c->isWhole = ebpfMonFirstIsKnown(&c->first);
         p->clients++;
         p->changes++;
     }
@@ -298,6 +299,7 @@ static void addToClient(ebpfMonPacketClients *p, ebpfMonPacketClient *c, const e
         ebpfMonTextCopy(c->user, sizeof(c->user), ev->user);
         ebpfMonTextMarkClaim(c->user, sizeof(c->user));
         ebpfMonTextCopy(c->host, sizeof(c->host), ev->host);
+        c->isWhole |= c->protocol == ebpfMonWirePva; /* a client says it before it has channels */
         p->changes++;
         break;
     case ebpfMonWireChannel:
@@ -431,11 +433,6 @@ typedef struct {
     const char *pattern;
 } userCopies;
 
-static int isOlder(const ebpfMonPacketClient *c)
-{
-    return !ebpfMonFirstIsKnown(&c->first);
-}
-
 /* NULL: it does not match, or there is no room or memory. */
 static userCopy *copyUser(userCopies *to, const ebpfMonPacketClient *c, const char *name)
 {
@@ -446,7 +443,7 @@ static userCopy *copyUser(userCopies *to, const ebpfMonPacketClient *c, const ch
         return NULL;
     copy = &to->user[to->users++];
     *copy = (userCopy){ .peer = c->peer, .first = c->first, .protocol = c->protocol, .iocId = c->iocId,
-                        .pid = c->pid, .gateway = c->gateway, .openedAt = isOlder(c) ? 0 : c->openedAt };
+                        .pid = c->pid, .gateway = c->gateway, .openedAt = c->isWhole ? c->openedAt : 0 };
     memcpy(copy->user, c->user, sizeof(copy->user));
     memcpy(copy->host, c->host, sizeof(copy->host));
     memcpy(copy->server, c->server, sizeof(copy->server));
@@ -646,7 +643,7 @@ void ebpfMonPacketClientsFindBehind(ebpfMonPacketClients *p, pid_t gateway, cons
     }
     for (const ebpfMonPacketClient *c = newest || !name[0] ? ebpfMonPacketClientsNext(p, NULL) : NULL; c;
          c = ebpfMonPacketClientsNext(p, c))
-        behind->unknown += c->gateway == gateway && c->mark != p->mark && isOlder(c);
+        behind->unknown += c->gateway == gateway && c->mark != p->mark && !c->isWhole;
     epicsMutexUnlock(p->lock);
 }
 

@@ -54,6 +54,7 @@ typedef struct ebpfMonPacketClient {
     struct ebpfMonPeer peer;
     struct ebpfMonFirst first;
     uint64_t openedAt;
+    int      isWhole;       /* its begin was seen; 0: it is older than openedAt, and may have more channels */
     char     user[64], host[64]; /* as it claims; "": not known */
     uint32_t iocId;         /* of the server; 0: no watched IOC */
     pid_t    pid;           /* its process on this host; 0: it is on another one, or the packets do not count */
