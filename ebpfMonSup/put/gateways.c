@@ -19,8 +19,9 @@
 #define PEOPLE    256    /* clients of chains */
 #define HELD_MAX  4096   /* puts of IOCs */
 #define IN_A_ROW  4      /* gateways, one behind the other */
-#define LEARN     3      /* so many puts tell how a gateway changes names */
+#define LEARN     3      /* so many puts tell how a gateway changes names, or the name of a channel */
 #define AFFIX     64
+#define OLDER     1024   /* channels of older clients: a power of two */
 #define PLACES    16384  /* of outer puts by circuit and number: a power of two … */
 #define WAYS      8      /* … each in one of so many */
 #define IN_VAIN   3      /* so many puts without an inner one, and a server is no gateway, until one is joined */
@@ -61,6 +62,14 @@ typedef struct {
     char      learntBy[128]; /* the last of them */
 } serverProcess;
 
+/* A channel of a client that is older than the monitor: the PV that its puts became. */
+typedef struct {
+    uint64_t circuit;
+    uint32_t sid;
+    unsigned learnt;     /* so many puts say so */
+    char     name[128], pv[128]; /* as in innerPut */
+} olderChannel;
+
 /* Who made a put. */
 typedef struct {
     ebpfMonPutClient client;
@@ -99,6 +108,7 @@ struct ebpfMonGateways {
     uint64_t            outerDue; /* the first of them */
     ebpfMonPacketPut   *ready;   /* whose place was needed */
     uint64_t            lostUpTo;
+    olderChannel        older[OLDER];
     uint16_t            place[PLACES]; /* number of an outer put, from 1 on; 0: free */
     struct {
         ebpfMonChainId chain;
@@ -122,6 +132,7 @@ typedef struct {
     outerPut *first;
     unsigned  clients; /* different ones */
     int       isSure;
+    int       isNameless; /* "first" was sent through a channel whose name is not known */
 } outerMatch;
 
 ebpfMonGateways *ebpfMonGatewaysNew(ebpfMonPutClients *clients, const ebpfMonGatewayCalls *calls)
@@ -329,6 +340,34 @@ static void setOuterPlace(ebpfMonGateways *g, const outerPut *o, unsigned number
     g->place[(first + i) % PLACES] = (uint16_t)number;
 }
 
+static olderChannel *findOlderChannel(ebpfMonGateways *g, const outerPut *o)
+{
+    return &g->older[ebpfMonHashMix(o->p.circuit ^ ebpfMonHashMix(o->p.sid)) % OLDER];
+}
+
+/* A put through a channel whose name is not known has become this one. */
+static void learnChannel(ebpfMonGateways *g, const outerPut *o, const innerPut *inner)
+{
+    olderChannel *c = findOlderChannel(g, o);
+
+    if (c->circuit != o->p.circuit || c->sid != o->p.sid || strcmp(c->name, inner->name) != 0) {
+        *c = (olderChannel){ .circuit = o->p.circuit, .sid = o->p.sid };
+        ebpfMonTextCopy(c->name, sizeof(c->name), inner->name);
+        ebpfMonTextCopy(c->pv, sizeof(c->pv), inner->pv);
+    }
+    c->learnt++;
+}
+
+static void setLearntName(ebpfMonGateways *g, outerPut *o)
+{
+    const olderChannel *c = findOlderChannel(g, o);
+
+    if (o->p.channel[0] || c->learnt < LEARN || c->circuit != o->p.circuit || c->sid != o->p.sid)
+        return;
+    memcpy(o->p.channel, c->name, sizeof(o->p.channel));
+    memcpy(o->pv, c->pv, sizeof(o->pv));
+}
+
 void ebpfMonGatewaysAddPut(ebpfMonGateways *g, const ebpfMonPacketPut *put, const char *pv, const char *text)
 {
     serverProcess *s = useGatewayProcess(g, put->pid, put->at);
@@ -345,6 +384,7 @@ void ebpfMonGatewaysAddPut(ebpfMonGateways *g, const ebpfMonPacketPut *put, cons
     o->p = *put;
     ebpfMonTextCopy(o->pv, sizeof(o->pv), pv);
     ebpfMonTextCopy(o->text, sizeof(o->text), text);
+    setLearntName(g, o);
     setOuterPlace(g, o, (unsigned)((s - g->server) * OUTERS + (o - s->outer)) + 1);
 }
 
@@ -509,14 +549,16 @@ static int isMadeBefore(const outerPut *a, const outerPut *b)
     return a->repliedAt || b->repliedAt ? a->repliedAt != 0 : a->p.at < b->p.at;
 }
 
-/* The outer puts of this kind that may be the one. Sure: it is this one, or another one of the same client. */
+/* The outer puts of this kind that may be the one. Sure: it is this one, or another one of the same client. If none has
+ * this name, it may be the only one with this value whose name is not known. */
 static void findCandidates(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind,
                        outerMatch *match)
 {
-    outerPut *seen[OUTERS];
-    unsigned nameless = 0;
+    outerPut *seen[OUTERS], *unnamed = NULL;
+    unsigned nameless = 0, equals = 0;
+    int isSure = kind == isIn;
 
-    *match = (outerMatch){ .isSure = kind == isIn };
+    *match = (outerMatch){ .isSure = 0 };
     for (unsigned n = 0; n < OUTERS; n++) {
         outerPut *o = &s->outer[n];
         int same;
@@ -527,10 +569,11 @@ static void findCandidates(ebpfMonGateways *g, const serverProcess *s, const inn
             continue;
         if (!o->p.channel[0]) {
             nameless++;
+            equals += same > 0;
+            unnamed = same > 0 ? o : unnamed;
             continue;
         }
-        if (same < 0)
-            match->isSure = 0;
+        isSure &= same > 0;
         if (!match->first || isMadeBefore(o, match->first))
             match->first = o;
         while (i < match->clients && !isOfSameClient(seen[i], o))
@@ -538,9 +581,15 @@ static void findCandidates(ebpfMonGateways *g, const serverProcess *s, const inn
         if (i == match->clients)
             seen[match->clients++] = o;
     }
-    if (match->first)
+    if (match->first) {
         match->clients += nameless;
-    match->isSure = match->isSure && match->clients == 1 && inner->at > s->lostUpTo && inner->at > g->lostUpTo;
+    } else if (equals == 1 && kind == isIn) {
+        match->first = unnamed;
+        match->clients = 1;
+        match->isNameless = 1;
+        return;
+    }
+    match->isSure = isSure && match->clients == 1 && inner->at > s->lostUpTo && inner->at > g->lostUpTo;
 }
 
 /* An inner put whose name no outer put has. If only one may have been under way with this value, it may show how the
@@ -589,6 +638,13 @@ static void addGatewayName(const char *name, person *who)
     ebpfMonTextCopy(who->gateway, sizeof(who->gateway), text);
 }
 
+static void claimOuter(ebpfMonGateways *g, outerPut *o)
+{
+    o->isClaimed = 1;
+    if (o->waiting && mayBeMade(o->waiting))
+        forgetWaitingOuter(g, o);
+}
+
 static void claimCandidates(ebpfMonGateways *g, const serverProcess *s, const innerPut *inner, outerTime kind)
 {
     for (unsigned n = 0; n < OUTERS; n++) {
@@ -596,9 +652,7 @@ static void claimCandidates(ebpfMonGateways *g, const serverProcess *s, const in
 
         if (judgeOuterTime(o, inner->at) != kind || !hasInnerName(s, o, inner) || !compareInnerValue(o, inner))
             continue;
-        o->isClaimed = 1;
-        if (o->waiting && mayBeMade(o->waiting))
-            forgetWaitingOuter(g, o);
+        claimOuter(g, o);
     }
 }
 
@@ -642,7 +696,8 @@ static int findPersonBehind(ebpfMonGateways *g, const ebpfMonPutClient *gateway,
         noteValue(o, inner, who);
     if (match.clients == 1) {
         const innerPut next = {
-            .name = o->p.channel, .pv = o->pv, .text = o->text, .hash = o->p.hash, .at = o->p.at,
+            .name = match.isNameless ? inner->name : o->p.channel, .pv = match.isNameless ? inner->pv : o->pv,
+            .text = o->text, .hash = o->p.hash, .at = o->p.at,
             .number = o->p.number, .isNumber = o->p.isNumber, .isPva = o->p.pva,
         };
         ebpfMonPutClient client;
@@ -651,6 +706,7 @@ static int findPersonBehind(ebpfMonGateways *g, const ebpfMonPutClient *gateway,
             ebpfMonPutClientsFindOuter(g->clients, &o->p.peer, &o->p.outer, &o->p.first, o->p.user, o->p.host, &client);
         else
             ebpfMonPutClientsFind(g->clients, &o->p.peer, &o->p.first, o->p.user, o->p.host, &client);
+        ebpfMonGatewaysAddClient(g, client.peerPid); /* its channels may be older than we are */
         if (!findPersonBehind(g, &client, &next, depth + 1, who)) {
             who->client = client;
             who->time = ebpfMonClockStamp(o->p.time);
@@ -663,6 +719,10 @@ static int findPersonBehind(ebpfMonGateways *g, const ebpfMonPutClient *gateway,
         o->isTaken = !inner->isPart;
         o->isClaimed = 1;
         forgetWaitingOuter(g, o);
+    } else if (match.isNameless) {
+        claimOuter(g, o);
+        if (inner->at > s->lostUpTo && inner->at > g->lostUpTo)
+            learnChannel(g, o, inner);
     } else if (o) {
         claimCandidates(g, s, inner, kind);
     }

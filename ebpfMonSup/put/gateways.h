@@ -4,7 +4,8 @@
  * each put that a client makes to it. The put of the client ("outer") is seen in packets, that of the gateway ("inner")
  * in an IOC or in packets. They are one put if the outer one began before the inner one, its reply came after it, and
  * PV and value are the same. It is published once, as the put of the client; the outer one alone is published if no
- * inner one is seen.
+ * inner one is seen. Through a channel that is older than the monitor the only one with this value is perhaps it; three
+ * such puts tell the channel's name.
  *
  * The packet thread joins them. Others say which thread they belong to. No caller holds a lock.
  */

@@ -647,7 +647,8 @@ static void addOuterPut(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev, pid_
     ebpfMonPacketPut p = {
         .at = at, .time = ev->time, .id = ev->id, .circuit = ev->circuit, .seq = ev->seq, .end = ev->end,
         .hash = ev->hash, .pva = ev->protocol == ebpfMonWirePva, .replyAsked = !!ev->replyAsked, .peer = ev->peer,
-        .first = ev->first, .pid = pid, .number = ev->number, .isCall = !!ev->isCall,
+        .first = ev->first, .pid = pid, .sid = ev->sid, .count = ev->count, .number = ev->number,
+        .isCall = !!ev->isCall,
     };
     int isNumber = ev->isNumber && ebpfMonPacketTextIsNumber(ev->text);
 

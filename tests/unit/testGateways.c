@@ -427,11 +427,40 @@ static void testShares(void)
     testOk(put.gatewayClients == 1 && strcmp(put.user, "anna") == 0, "his newest one has a place, too");
 }
 
+/* A client that is older than the monitor: the names of its channels are not known. */
+static void testOlder(void)
+{
+    static const char *const value[] = { "5", "6", "7", "8" };
+    ebpfMonPut put;
+
+    testDiag("Channels whose names are not known");
+    renew();
+    for (unsigned i = 0; i < 4; i++) {
+        addOuter(1001, "anna", "", value[i], 10 * i);
+        addOuter(1002, "bert", "", "99", 10 * i);
+        put = join("X", value[i], 10 * i + 1);
+        if (i < 3)
+            testOk(put.isUnsure && strcmp(put.user, "anna") == 0 && strstr(put.who, "perhaps anna@office1 through gateway"),
+                   "it may be this client: %s", put.who);
+        else
+            testOk(isBy(&put, "anna"), "three puts tell which PV its channel has: %s", put.who);
+    }
+    addOuter(1001, "anna", "", "10", 50);
+    put = join("Y", "10", 51);
+    testOk(strcmp(put.user, "anna") != 0, "another PV is not by this channel: %s", put.who);
+    renew();
+    addOuter(1001, "anna", "", "5", 0);
+    addOuter(1002, "bert", "", "5", 0);
+    put = join("X", "5", 1);
+    testOk(strcmp(put.user, "gate") == 0, "two such clients with the same value: %s", put.who);
+}
+
 MAIN(testGateways)
 {
-    testPlan(58);
+    testPlan(64);
     clients = fakeClientsMake(NULL);
     testJoin();
+    testOlder();
     testUnsure();
     testNotSeen();
     testNames(0);
