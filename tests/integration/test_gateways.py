@@ -289,9 +289,9 @@ def last_uses(monitor, ioc):
 
 def test_uses_are_of_the_people(ioc, monitor, gateway, alice):
     """Who reads through the gateway is the user in the file, not the gateway."""
-    alice.connect(ioc.prefix + "A6")
+    alice.connect(ioc.prefix + "TO")  # nobody else has a channel to it
     wanted = f"{ALICE}@", f" through gateway pvagw[{gateway.pid}]"
-    until(lambda: (who := last_uses(monitor, ioc).get(("A6", 1), "")).startswith(wanted[0]) and who.endswith(wanted[1]), 20,
+    until(lambda: (who := last_uses(monitor, ioc).get(("TO", 1), "")).startswith(wanted[0]) and who.endswith(wanted[1]), 20,
           lambda: str(last_uses(monitor, ioc)))
 
 
