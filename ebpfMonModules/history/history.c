@@ -206,10 +206,10 @@ static const char *nameTrace(const ebpfMonPut *put, char buf[TRACE_BYTES])
 {
     size_t used = 0;
 
-    if (!put->trace[0] && memcmp(put->trace, put->trace + 1, sizeof(put->trace) - 1) == 0)
+    if (!put->messageTrace[0] && memcmp(put->messageTrace, put->messageTrace + 1, sizeof(put->messageTrace) - 1) == 0)
         return NULL;
-    for (unsigned i = 0; i < sizeof(put->trace); i++)
-        used += (size_t)snprintf(buf + used, TRACE_BYTES - used, "%02x", put->trace[i]);
+    for (unsigned i = 0; i < sizeof(put->messageTrace); i++)
+        used += (size_t)snprintf(buf + used, TRACE_BYTES - used, "%02x", put->messageTrace[i]);
     return buf;
 }
 

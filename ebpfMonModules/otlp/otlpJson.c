@@ -29,29 +29,6 @@ void ebpfMonOtlpAddDouble(ebpfMonJson *j, const char *key, const char *digits, d
         ebpfMonJsonAddNumber(j, key, digits, number);
 }
 
-/* Writes "size" bytes as 2 * size hexadecimal digits and a NUL. */
-static void writeOtlpHex(const uint8_t *id, unsigned size, char *digits)
-{
-    for (unsigned i = 0; i < size; i++) {
-        digits[2 * i] = "0123456789abcdef"[id[i] >> 4];
-        digits[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
-    }
-    digits[2 * size] = 0;
-}
-
-void ebpfMonOtlpAddId(ebpfMonJson *j, const char *key, const uint8_t *id, unsigned size)
-{
-    char digits[2 * 16 + 1];
-    unsigned any = 0;
-
-    for (unsigned i = 0; i < size; i++)
-        any |= id[i];
-    if (!any)
-        return;
-    writeOtlpHex(id, size, digits);
-    ebpfMonJsonAddText(j, key, digits);
-}
-
 static void openAttribute(ebpfMonJson *j, const char *key)
 {
     ebpfMonJsonOpenObject(j, NULL);
@@ -297,6 +274,7 @@ size_t ebpfMonOtlpWriteLogRecord(ebpfMonJson *j, const ebpfMonPut *put, uint64_t
         return 0;
     ebpfMonOtlpAddInteger64(j, "timeUnixNano", getUnixNs(&put->time));
     ebpfMonOtlpAddInteger64(j, "observedTimeUnixNano", observed);
+    ebpfMonJsonAddId(j, "traceId", put->trace, sizeof(put->trace));
     ebpfMonJsonAddInteger(j, "severityNumber", severity);
     ebpfMonJsonAddText(j, "severityText", severity == ERROR ? "ERROR" : severity == WARN ? "WARN" : "INFO");
     ebpfMonPutLine(put, line, sizeof(line));
@@ -347,9 +325,9 @@ size_t ebpfMonOtlpWriteSpan(ebpfMonJson *j, const ebpfMonSpan *span, char *buf, 
 {
     if (ebpfMonJsonBegin(j, buf, size))
         return 0;
-    ebpfMonOtlpAddId(j, "traceId", span->trace, sizeof(span->trace));
-    ebpfMonOtlpAddId(j, "spanId", span->id, sizeof(span->id));
-    ebpfMonOtlpAddId(j, "parentSpanId", span->parent, sizeof(span->parent));
+    ebpfMonJsonAddId(j, "traceId", span->trace, sizeof(span->trace));
+    ebpfMonJsonAddId(j, "spanId", span->id, sizeof(span->id));
+    ebpfMonJsonAddId(j, "parentSpanId", span->parent, sizeof(span->parent));
     ebpfMonJsonAddText(j, "name", span->name);
     ebpfMonJsonAddInteger(j, "kind", (long)span->kind);
     ebpfMonOtlpAddInteger64(j, "startTimeUnixNano", span->start);
@@ -364,8 +342,8 @@ size_t ebpfMonOtlpWriteSpan(ebpfMonJson *j, const ebpfMonSpan *span, char *buf, 
         ebpfMonJsonOpenList(j, "links");
         for (unsigned i = 0; i < span->links && i < EBPFMON_SPAN_LINKS; i++) {
             ebpfMonJsonOpenObject(j, NULL);
-            ebpfMonOtlpAddId(j, "traceId", span->link[i].trace, sizeof(span->link[i].trace));
-            ebpfMonOtlpAddId(j, "spanId", span->link[i].id, sizeof(span->link[i].id));
+            ebpfMonJsonAddId(j, "traceId", span->link[i].trace, sizeof(span->link[i].trace));
+            ebpfMonJsonAddId(j, "spanId", span->link[i].id, sizeof(span->link[i].id));
             ebpfMonJsonCloseObject(j);
         }
         ebpfMonJsonCloseList(j);
@@ -479,9 +457,9 @@ static void addTags(ebpfMonJson *j, const ebpfMonSpan *span, const char *host)
         addTag(j, &span->attribute[i]);
     for (unsigned i = 0; i < span->links && i < EBPFMON_SPAN_LINKS; i++) {
         snprintf(key, sizeof(key), "link.%u", i);
-        writeOtlpHex(span->link[i].trace, EBPFMON_TRACE_ID, id);
+        ebpfMonJsonFormatId(span->link[i].trace, EBPFMON_TRACE_ID, id);
         id[2 * EBPFMON_TRACE_ID] = ':';
-        writeOtlpHex(span->link[i].id, EBPFMON_SPAN_ID, id + 2 * EBPFMON_TRACE_ID + 1);
+        ebpfMonJsonFormatId(span->link[i].id, EBPFMON_SPAN_ID, id + 2 * EBPFMON_TRACE_ID + 1);
         ebpfMonJsonAddText(j, key, id);
     }
     if (s->name[0] && s->pid)
@@ -512,9 +490,9 @@ size_t ebpfMonZipkinWriteSpan(ebpfMonJson *j, const ebpfMonSpan *span, const ebp
 
     if (ebpfMonJsonBegin(j, buf, size))
         return 0;
-    ebpfMonOtlpAddId(j, "traceId", span->trace, sizeof(span->trace));
-    ebpfMonOtlpAddId(j, "id", span->id, sizeof(span->id));
-    ebpfMonOtlpAddId(j, "parentId", span->parent, sizeof(span->parent));
+    ebpfMonJsonAddId(j, "traceId", span->trace, sizeof(span->trace));
+    ebpfMonJsonAddId(j, "id", span->id, sizeof(span->id));
+    ebpfMonJsonAddId(j, "parentId", span->parent, sizeof(span->parent));
     ebpfMonJsonAddTextIfAny(j, "name", span->name);
     if (kind)
         ebpfMonJsonAddText(j, "kind", kind);

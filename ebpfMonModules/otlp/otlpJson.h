@@ -26,9 +26,6 @@ void ebpfMonOtlpAddInteger64(ebpfMonJson *json, const char *key, uint64_t number
 /* Adds a number. NaN and infinities are texts, with the words of protobuf's JSON mapping. "digits": see jsonGen.h. */
 void ebpfMonOtlpAddDouble(ebpfMonJson *json, const char *key, const char *digits, double number);
 
-/* Adds the id of a trace or span (at most 16 bytes). Adds nothing if it is all 0. */
-void ebpfMonOtlpAddId(ebpfMonJson *json, const char *key, const uint8_t *id, unsigned size);
-
 /* Add an element to a list of attributes (common.proto, KeyValue). An empty text adds nothing, except with
  * AddAnyTextAttribute. */
 void ebpfMonOtlpAddTextAttribute(ebpfMonJson *json, const char *key, const char *value);

@@ -620,8 +620,8 @@ static void addExemplar(ebpfMonOtlpItems *m, const char *ioc, const char *root)
     ebpfMonJsonOpenList(m->j, "filteredAttributes");
     ebpfMonJsonCloseList(m->j);
     ebpfMonOtlpAddDouble(m->j, "asDouble", NULL, SECONDS(e->value));
-    ebpfMonOtlpAddId(m->j, "traceId", e->trace, sizeof(e->trace));
-    ebpfMonOtlpAddId(m->j, "spanId", e->id, sizeof(e->id));
+    ebpfMonJsonAddId(m->j, "traceId", e->trace, sizeof(e->trace));
+    ebpfMonJsonAddId(m->j, "spanId", e->id, sizeof(e->id));
     ebpfMonJsonCloseObject(m->j);
     ebpfMonJsonCloseList(m->j);
 }

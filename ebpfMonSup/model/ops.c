@@ -111,9 +111,14 @@ static const struct {
 
 int ebpfMonLogModeParse(const char *name)
 {
+    const char *more = strchr(name, ' ');
+    char word[16];
+    int people = more && epicsStrCaseCmp(more, " people") == 0;
+
+    snprintf(word, sizeof(word), "%.*s", people ? (int)(more - name) : (int)sizeof(word), name);
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++)
-        if (epicsStrCaseCmp(name, modes[i].name) == 0 || epicsStrCaseCmp(name, modes[i].number) == 0)
-            return (int)i;
+        if (epicsStrCaseCmp(word, modes[i].name) == 0 || epicsStrCaseCmp(word, modes[i].number) == 0)
+            return (int)i | (people ? ebpfMonLogPeople : 0);
     return -1;
 }
 

@@ -99,10 +99,13 @@ typedef enum {
     ebpfMonLogOff,
     ebpfMonLogChanges, /* puts that change the value, and puts that failed */
     ebpfMonLogAll,
-    ebpfMonLogBurst    /* all; but quick puts to one PV become one line at their end */
+    ebpfMonLogBurst,   /* all; but quick puts to one PV become one line at their end */
+    ebpfMonLogPeople = 8 /* added to one of them: of these only what people write, not automatic puts
+                          * (ebpfMonPutIsAutomatic) */
 } ebpfMonLogMode;
 
-/* The mode with this name, or with this number of caPutLog (-1 off, 0 changes, 1 burst, 2 all). -1: there is none. */
+/* The mode with this name, or with this number of caPutLog (-1 off, 0 changes, 1 burst, 2 all); behind it may stand
+ * "people". -1: there is none. */
 int ebpfMonLogModeParse(const char *name);
 const char *ebpfMonLogModeName(ebpfMonLogMode mode);
 

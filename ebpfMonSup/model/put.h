@@ -131,11 +131,14 @@ typedef struct ebpfMonPut {
     char     link[EBPFMON_NAME_SIZE + 8]; /* RECORD.FIELD of the link that wrote */
     char     linkIoc[EBPFMON_NAME_SIZE];  /* ebpfMonByCaLink: IOC of the link */
     ebpfMonChainId linkChain;             /* ebpfMonByCaLink: chain in which the link wrote */
+    int      isLinkUnsure;                /* … nonzero: or another chain, which wrote at nearly the same time */
     ebpfMonChainId chain;     /* chain that began with this put; iocId 0: none, or not known */
     ebpfMonChainId source;    /* chain in which the IOC made this put; if another chain handed that one over, or left
                                * the record processing that it completes: the other one. iocId 0: none, or not known */
-    uint8_t  trace[16];   /* id of a trace that begins with its message: both hosts compute the same (traceSpans.h). All
-                           * 0: no message, or not known */
+    uint8_t  messageTrace[16]; /* id of a trace that begins with its message: both hosts compute the same
+                           * (traceSpans.h). All 0: no message, or not known */
+    uint8_t  trace[16];   /* id of the trace of which it is a part, the same as that of the put which caused it
+                           * (putTraces.h). All 0: not known */
     char     root[EBPFMON_NAME_SIZE];     /* root of its chain; empty: there is none, or it is not known */
     char     cause[200];  /* what started that chain: "scan .1 second", "I/O Intr", "put by U@H" … */
     ebpfMonThrough through;

@@ -48,10 +48,11 @@ static void getFilter(void *arg, ebpfMonFilter *filter)
     ebpfMonRequestsGetFilter(m->requests, filter);
 }
 
-static void setTrace(ebpfMonPut *put, const ebpfMonMessageKey *key)
+static void setTrace(ebpfMonMonitor *m, ebpfMonPut *put, const ebpfMonMessageKey *key)
 {
     if (key->seqKind == EBPFMON_SEQ_MESSAGE && key->peer.sport)
-        ebpfMonMessageGetTraceId(&key->peer, key->seq, put->trace);
+        ebpfMonMessageGetTraceId(&key->peer, key->seq, put->messageTrace);
+    ebpfMonPutTracesSetId(m->trace.putTraces, put);
 }
 
 /* Notes if the client is an IOC of this host (a sequence, a link of an IOC that is not watched), and publishes the
@@ -75,7 +76,7 @@ static void onIocPut(void *arg, const ebpfMonFinishedPut *finished)
     const ebpfMonMessageKey *key = finished->key;
     ebpfMonPutSummary summary;
 
-    setTrace(finished->put, key);
+    setTrace(m, finished->put, key);
     if (!finished->isPublished && !ebpfMonOwnPutsHas(m->put.ownPuts, put) &&
         !ebpfMonGatewaysHold(m->put.gateways, put))
         publishPut(m, finished->put);
@@ -119,7 +120,7 @@ static void onPacketPut(void *arg, const ebpfMonFinishedPut *finished)
                                                 * it */
         ebpfMonPutSpansExport(&m->trace.putSpans, put, &finished->key->peer, finished->key->seq, finished->key->at,
                               ebpfMonClockUnixOffset());
-    setTrace(finished->put, finished->key);
+    setTrace(m, finished->put, finished->key);
     ebpfMonGatewaysSetClient(m->put.gateways, finished->put);
     publishPut(m, finished->put);
 }

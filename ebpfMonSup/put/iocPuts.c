@@ -24,6 +24,8 @@
 #define RUNNING_NS  1000000000ull  /* the links of a running IOC are read within this, or there is no room for them */
 #define STARTING_NS 60000000000ull
 #define PACKETS_LATE_NS 500000000ull /* the packet thread may have no CPU meanwhile */
+#define CAUSED_NS   1000000000ull  /* a put is shown so late if the one that caused it is not finished; it may hang */
+#define CAUSED_MAX  256            /* … if so many wait for that, more do not */
 
 typedef struct {
     ebpfMonPendingPut *first, *last;
@@ -43,7 +45,8 @@ struct ebpfMonPendingPuts {
     putQueue           result[BUCKETS]; /* … oldest first */
     putQueue           packet;   /* complete; they wait for their packet, oldest first */
     putQueue           links;    /* complete; they wait for the links of their IOC, which starts */
-    putQueue           caused;   /* complete; they wait until it is known whose put caused them */
+    putQueue           caused;   /* complete; they wait for the put that caused them */
+    unsigned           causedPuts; /* in it */
     ebpfMonPutAuthors *authors;
     ebpfMonPendingPut  place[PENDING_MAX];
 };
@@ -163,23 +166,71 @@ static void noteAuthor(ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p, 
     ebpfMonPutAuthorsAdd(pending->authors, p->iocId, number, &p->put, p->key.moved ? &other : NULL);
 }
 
-/* Also of those that it caused, and that wait for it. */
-static void finishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+static void appendCaused(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+{
+    appendPut(&pending->caused, p);
+    pending->causedPuts++;
+}
+
+static void removeCaused(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+{
+    removePut(&pending->caused, p);
+    pending->causedPuts--;
+}
+
+/* The chain that made it. */
+static const ebpfMonChainId *getSource(const ebpfMonPut *put)
+{
+    return put->through == ebpfMonByCaLink ? &put->linkChain : &put->source;
+}
+
+static int hasChain(const putQueue *queue, const ebpfMonChainId *chain)
+{
+    const ebpfMonPendingPut *p = queue->last;
+
+    while (p && !ebpfMonChainIdIsSame(&p->put.chain, chain))
+        p = p->before;
+    return p != NULL;
+}
+
+/* Nonzero: the put that began its chain is not finished. It comes first, and with its trace (trace/putTraces.h). */
+static int waitsForCause(const ebpfMonPendingPuts *pending, const ebpfMonPendingPut *p)
+{
+    const ebpfMonChainId *source = getSource(&p->put);
+
+    return source->iocId && pending->causedPuts < CAUSED_MAX &&
+           (hasChain(&pending->result[source->tid % BUCKETS], source) || hasChain(&pending->packet, source) ||
+            hasChain(&pending->caused, source));
+}
+
+/* Also those that it caused, and that wait for it. */
+static void publishWithCaused(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     uint64_t number = EBPFMON_PUT_NUMBER(p->tid, p->id);
+    ebpfMonChainId chain = p->put.chain;
     uint32_t iocId = p->iocId;
-    ebpfMonPendingPut *next;
 
-    if (p->isAuthor)
-        noteAuthor(pending, p, number);
     publishPut(pending, p);
-    for (p = pending->caused.first; p; p = next) {
-        next = p->next;
-        if (p->author != number || p->iocId != iocId)
+    for (p = pending->caused.first; p;) {
+        if ((p->author != number || p->iocId != iocId) &&
+            !(chain.iocId && ebpfMonChainIdIsSame(getSource(&p->put), &chain))) {
+            p = p->next;
             continue;
-        removePut(&pending->caused, p);
-        publishPut(pending, p);
+        }
+        removeCaused(pending, p);
+        publishWithCaused(pending, p);
+        p = pending->caused.first; /* others may have gone with it */
     }
+}
+
+static void finishPut(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
+{
+    if (p->isAuthor)
+        noteAuthor(pending, p, EBPFMON_PUT_NUMBER(p->tid, p->id));
+    if (waitsForCause(pending, p))
+        appendCaused(pending, p);
+    else
+        publishWithCaused(pending, p);
 }
 
 static int hasPut(const putQueue *queue, uint32_t iocId, uint64_t number)
@@ -366,8 +417,10 @@ ebpfMonPendingPut *ebpfMonPendingPutsTake(ebpfMonPendingPuts *pending, uint32_t 
 void ebpfMonPendingPutsComplete(ebpfMonPendingPuts *pending, ebpfMonPendingPut *p)
 {
     p->stillAt = 0;
-    if (p->lateAddr || waitsForAuthor(pending, p))
-        appendPut(p->lateAddr ? &pending->links : &pending->caused, p);
+    if (p->lateAddr)
+        appendPut(&pending->links, p);
+    else if (waitsForAuthor(pending, p))
+        appendCaused(pending, p);
     /* behind one that waits it waits too: puts stay in order */
     else if (!pending->packet.first && joinPacket(pending, p, 0))
         finishPut(pending, p);
@@ -452,11 +505,26 @@ static void tickResults(ebpfMonPendingPuts *pending, uint64_t now, int all)
     }
 }
 
+/* Not those that wait for their author. */
+static void tickCaused(ebpfMonPendingPuts *pending, uint64_t now, int all)
+{
+    for (ebpfMonPendingPut *p = pending->caused.first; p;) {
+        if (!all && (p->author || now - p->since < CAUSED_NS)) {
+            p = p->next;
+            continue;
+        }
+        removeCaused(pending, p);
+        publishWithCaused(pending, p);
+        p = pending->caused.first;
+    }
+}
+
 void ebpfMonPendingPutsTick(ebpfMonPendingPuts *pending, uint64_t now, int all)
 {
     tickPackets(pending, now, all);
     tickLinks(pending, now, all);
     tickResults(pending, now, all);
+    tickCaused(pending, now, all);
 }
 
 static uint64_t findEarlier(uint64_t due, uint64_t other)
@@ -470,6 +538,8 @@ uint64_t ebpfMonPendingPutsGetDue(const ebpfMonPendingPuts *pending, uint64_t no
 
     if (pending->packet.first)
         due = pending->packet.first->since + PACKETS_LATE_NS;
+    for (const ebpfMonPendingPut *p = pending->caused.first; p; p = p->next)
+        due = p->author ? due : findEarlier(due, p->since + CAUSED_NS);
     for (const ebpfMonPendingPut *p = pending->links.first; p; p = p->next)
         due = findEarlier(due, p->since + (now < p->since + RUNNING_NS ? RUNNING_NS : STARTING_NS));
     for (unsigned b = 0; b < BUCKETS && pending->results; b++)

@@ -200,12 +200,26 @@ static void takeWrite(writingLink *l, const madeWrite *w, uint64_t by)
 
 /* --- the writer of a put --- */
 
-static void setWriter(const writeOfPut *found, unsigned others, ebpfMonPut *put)
+/* Nonzero: no other message carried an earlier value of the link. This one has the last value, unless the link wrote
+ * that while the message was sent. */
+static int isOneOfSeveral(const writeOfPut *found, uint64_t at)
+{
+    for (unsigned i = 0; i < KEPT; i++) {
+        const madeWrite *w = &found->link->write[i];
+
+        if (w->at && w->at < found->write->at && found->write->at - w->at < CLOSE_NS && (!w->takenBy || w->takenBy == at))
+            return 1;
+    }
+    return 0;
+}
+
+static void setWriter(const writeOfPut *found, unsigned others, uint64_t at, ebpfMonPut *put)
 {
     const madeWrite *w = found->write;
 
     put->through = ebpfMonByCaLink;
     put->linkChain = w ? w->chain : (ebpfMonChainId){ .iocId = 0 };
+    put->isLinkUnsure = !w || others || isOneOfSeveral(found, at);
     memcpy(put->link, found->link->link, sizeof(put->link));
     memcpy(put->linkIoc, found->link->ioc, sizeof(put->linkIoc));
     snprintf(put->root, sizeof(put->root), "%s", w ? w->root : "");
@@ -224,7 +238,7 @@ int ebpfMonLinkWritesSetWriter(ebpfMonLinkWrites *writes, uint32_t pid, const ch
     epicsMutexMustLock(writes->lock);
     found = findNewest(set, pid, channel, at);
     if (found.link)
-        setWriter(&found, countOthers(set, pid, channel, at, &found), put);
+        setWriter(&found, countOthers(set, pid, channel, at, &found), at, put);
     epicsMutexUnlock(writes->lock);
     return found.link != NULL;
 }
@@ -238,7 +252,7 @@ int ebpfMonLinkWritesTakeWriter(ebpfMonLinkWrites *writes, uint32_t pid, const c
     epicsMutexMustLock(writes->lock);
     found = findSent(set, pid, channel, sentAt);
     if (found.link)
-        setWriter(&found, countOthers(set, pid, channel, sentAt, &found), put);
+        setWriter(&found, countOthers(set, pid, channel, sentAt, &found), sentAt, put);
     if (found.write)
         takeWrite(found.link, found.write, sentAt);
     epicsMutexUnlock(writes->lock);
@@ -255,5 +269,6 @@ void ebpfMonLinkWritesCorrect(ebpfMonLinkWrites *writes, ebpfMonPut *put, uint64
         return;
     put->through = ebpfMonByCa;
     put->linkChain.iocId = 0;
+    put->isLinkUnsure = 0;
     put->link[0] = put->linkIoc[0] = put->root[0] = put->cause[0] = 0;
 }

@@ -418,13 +418,15 @@ static int isMainThread(const struct ebpfMonHead *head)
     return head->tid == head->tgid;
 }
 
-/* A client that is an IOC which we watch, perhaps the same one: which of its records wrote? */
+/* A client that is an IOC which we watch, perhaps the same one: which of its records wrote? Of another IOC only the
+ * packet tells for certain: the message may have waited for the thread. */
 static void findCaLink(ebpfMonPutWriters *writers, const struct ebpfMonPutEvent *ev, uint32_t pid, ebpfMonPut *put)
 {
     char channel[EBPFMON_CHANNEL_MAX];
 
     ebpfMonTextCopyBytes(channel, sizeof(channel), ev->channel, EBPFMON_CHANNEL_MAX - 1);
-    ebpfMonLinkWritesSetWriter(writers->linkWrites, pid, channel, ev->head.ktime, put);
+    ebpfMonLinkWritesSetWriter(writers->linkWrites, pid, channel, ev->begin ? ev->begin : ev->head.ktime, put);
+    put->isLinkUnsure |= pid != ev->head.tgid;
 }
 
 /* Nonzero: the link leads to this PV now. */

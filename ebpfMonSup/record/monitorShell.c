@@ -238,7 +238,8 @@ static void acknowledgeByCommand(const iocshArgBuf *args)
 /* --- logs --- */
 
 #define MODES "  mode    changes (puts that change the value, and those that failed), all, burst (puts to one\n" \
-              "          PV in quick succession are joined), off; caPutLog's numbers -1, 0, 1, 2 too\n"
+              "          PV in quick succession are joined), off; caPutLog's numbers -1, 0, 1, 2 too; with people\n" \
+              "          behind it (all people) only what people write\n"
 
 /* Returns the mode, or -1 after a message. */
 static int parseMode(const char *command, const char *argument, const char *otherwise)
@@ -246,8 +247,8 @@ static int parseMode(const char *command, const char *argument, const char *othe
     int mode = ebpfMonLogModeParse(ebpfMonShellHasText(argument) ? argument : otherwise);
 
     if (mode < 0)
-        errlogSevPrintf(errlogMajor, "%s: mode \"%s\" is not known: give off, changes, all or burst\n", command,
-                        argument);
+        errlogSevPrintf(errlogMajor, "%s: mode \"%s\" is not known: give off, changes, all or burst, and \"all people\" "
+                        "for what people write\n", command, argument);
     return mode;
 }
 

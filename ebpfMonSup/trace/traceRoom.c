@@ -52,12 +52,13 @@ int ebpfMonTraceRoomMake(ebpfMonTraceRoom *room, const ebpfMonTraceRoomUses *fro
     room->uses = *from;
     ebpfMonSpanNewId((uint8_t *)&spans.salt, sizeof(spans.salt));
     room->linkMessages = uses.linkMessages = spans.linkMessages = ebpfMonLinkMessagesNew();
+    room->putTraces = ebpfMonPutTracesNew(spans.salt);
     room->traces = spans.traces = ebpfMonTracesNew(&uses, onTrace, room);
     room->chainParts = ebpfMonChainPartsNew(from->losses, onChain, room);
     room->walk = spans.walk = ebpfMonTraceWalkNew();
     room->spans = ebpfMonTraceSpansNew(&spans);
     room->putSpans = (ebpfMonPutSpans){ .targets = from->targets, .sink = from->spans };
-    if (room->linkMessages && room->traces && room->chainParts && room->walk && room->spans)
+    if (room->linkMessages && room->putTraces && room->traces && room->chainParts && room->walk && room->spans)
         return 0;
     ebpfMonTraceRoomFree(room);
     return -1;
@@ -101,6 +102,7 @@ void ebpfMonTraceRoomFree(ebpfMonTraceRoom *room)
     ebpfMonTraceWalkFree(room->walk);
     ebpfMonChainPartsFree(room->chainParts);
     ebpfMonTracesFree(room->traces);
+    ebpfMonPutTracesFree(room->putTraces);
     ebpfMonLinkMessagesFree(room->linkMessages);
     memset(room, 0, sizeof(*room));
 }

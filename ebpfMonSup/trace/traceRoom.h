@@ -4,6 +4,7 @@
 #define EBPFMON_TRACEROOM_H
 
 #include "trace/chainParts.h"
+#include "trace/putTraces.h"
 #include "trace/traceSpans.h"
 
 /* What the room needs of others. They stay the caller's. */
@@ -24,6 +25,7 @@ typedef struct {
 
 typedef struct {
     ebpfMonLinkMessages *linkMessages; /* any thread */
+    ebpfMonPutTraces    *putTraces;    /* any thread */
     ebpfMonTraces       *traces;       /* event thread, as all that follows but the last */
     ebpfMonChainParts   *chainParts;
     ebpfMonTraceWalk    *walk;

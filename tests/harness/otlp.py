@@ -54,14 +54,18 @@ class Sink:
                          "arrival": arrival, "attributes": attributes})
         return found
 
+    def log_records(self):
+        """Each log record, with its resource before it."""
+        return [(resource["resource"], record) for _, body in list(self.bodies)
+                for resource in json.loads(body).get("resourceLogs", ())
+                for scope in resource["scopeLogs"] for record in scope["logRecords"]]
+
     def logs(self):
         """For each log record: its attributes, and the attributes of its resource."""
         def values(owner):
             return {a["key"]: next(iter(a["value"].values())) for a in owner["attributes"]}
 
-        return [(values(record), values(resource["resource"])) for _, body in list(self.bodies)
-                for resource in json.loads(body).get("resourceLogs", ())
-                for scope in resource["scopeLogs"] for record in scope["logRecords"]]
+        return [(values(record), values(resource)) for resource, record in self.log_records()]
 
     def discard(self):
         self.server.shutdown()

@@ -47,6 +47,7 @@ static void testSent(ebpfMonLinkWrites *writes)
         add(writes, 1, T0 + i * 100 * MS, "S:X", "A:ONE.OUT");
     for (uint64_t i = 0; i < 4; i++)
         right += take(writes, "S:X", T0 + (i * 100 + 1) * MS) && put.linkChain.begin == T0 + i * 100 * MS;
+    testOk(!put.isLinkUnsure, "… for certain");
     testOk(right == 4, "four puts that wait for a lock together have the chains that wrote them: %u", right);
     testOk(take(writes, "S:X", T0 + 101 * MS) && put.linkChain.begin == T0 + 100 * MS,
            "the same message again has the same chain");
@@ -55,6 +56,7 @@ static void testSent(ebpfMonLinkWrites *writes)
     add(writes, 1, T0 + SECOND + MS, "S:X", "A:ONE.OUT");
     testOk(take(writes, "S:X", T0 + SECOND + 2 * MS) && put.linkChain.begin == T0 + SECOND + MS &&
                !take(writes, "S:X", T0 + SECOND + 3 * MS), "a value that a later one of the link replaced is not sent");
+    testOk(take(writes, "S:X", T0 + SECOND + 2 * MS) && put.isLinkUnsure, "… unless that came while it was sent");
 
     add(writes, 1, T0, "S:Y", "A:ONE.OUT");
     add(writes, 1, T0 + MS, "S:Y", "A:TWO.OUT");
@@ -76,7 +78,7 @@ MAIN(testLinkWrites)
     ebpfMonLinkWrites *writes = ebpfMonLinkWritesNew(), *other = ebpfMonLinkWritesNew();
     char name[40];
 
-    testPlan(22);
+    testPlan(24);
     testOk(!find(writes, 1, "B:X", T0), "nothing was written");
     add(writes, 1, T0, "B:X", "A:ONE.OUT");
     testOk(find(writes, 1, "B:X", T0 + SECOND) && put.through == ebpfMonByCaLink &&

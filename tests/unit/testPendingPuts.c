@@ -394,6 +394,48 @@ static void testLinkWriter(void)
            "what no write is left for was sent by something else in that process: %s", last.origin);
 }
 
+/* A link writes in the chain of a put that is not finished, and that link's put begins a chain in another IOC. */
+static ebpfMonPendingPut *addInChain(uint64_t id, uint64_t source, uint64_t chain)
+{
+    ebpfMonPendingPut *p = addPut(id, 0, 0);
+    ebpfMonChainId from = { .iocId = 3, .tid = 5, .begin = source };
+
+    p->put.through = source == 700 ? ebpfMonByCaLink : ebpfMonByLink;
+    if (source == 700)
+        p->put.linkChain = from;
+    else if (source)
+        p->put.source = from;
+    if (chain)
+        p->put.chain = (ebpfMonChainId){ .iocId = 3, .tid = 5, .begin = chain };
+    return p;
+}
+
+static void testCaused(void)
+{
+    ebpfMonPendingPut *p;
+
+    testDiag("Puts that a put caused");
+    count = 0;
+    ebpfMonPendingPutsAwaitResult(pending, addInChain(80, 0, 700));
+    ebpfMonPendingPutsComplete(pending, addInChain(82, 701, 0));
+    ebpfMonPendingPutsComplete(pending, addInChain(83, 700, 702));
+    ebpfMonPendingPutsComplete(pending, addInChain(84, 702, 0));
+    testOk(count == 1 && lastId == 82, "those of another chain do not wait");
+    p = ebpfMonPendingPutsTake(pending, 5, 80);
+    count = 0;
+    ebpfMonPendingPutsComplete(pending, p);
+    testOk(count == 3 && firstId == 80 && lastId == 84, "they come after what caused them: %u, the last one %u", count,
+           (unsigned)lastId);
+    count = 0;
+    ebpfMonPendingPutsAwaitResult(pending, addInChain(85, 0, 703));
+    ebpfMonPendingPutsComplete(pending, addInChain(86, 703, 0));
+    testOk(ebpfMonPendingPutsGetDue(pending, now) == now + SECOND, "due in 1 s");
+    tickAfter(1 * SECOND);
+    testOk(count == 1 && lastId == 86, "if that takes long, they come before");
+    ebpfMonPendingPutsTick(pending, now, 1);
+    testOk1(count == 2);
+}
+
 static void testNoRoom(void)
 {
     testDiag("More puts than there are places for");
@@ -411,7 +453,7 @@ static void testNoRoom(void)
 
 MAIN(testPendingPuts)
 {
-    testPlan(53);
+    testPlan(58);
     fakeMake();
     clients = fakeClientsMake(NULL);
     join = ebpfMonPutJoinNew(NULL);
@@ -426,6 +468,7 @@ MAIN(testPendingPuts)
     testPackets();
     testSharedThread();
     testLinkWriter();
+    testCaused();
     testNoRoom();
     ebpfMonPendingPutsFree(pending);
     ebpfMonLinkWritesFree(linkWrites);

@@ -226,6 +226,34 @@ static void testServerOff(void)
     free(log);
 }
 
+/* Of people: not links, not IOCs of this host; also in a burst. */
+static void testPeople(void)
+{
+    int mode = ebpfMonLogModeParse("burst people");
+    ebpfMonPutLogConf conf;
+    ebpfMonPutLog *log = calloc(1, sizeof(*log));
+    ebpfMonPut p = somePut(1);
+
+    testDiag("puts of people");
+    testOk1(ebpfMonLogModeParse("2 people") == (int)(ebpfMonLogAll | ebpfMonLogPeople));
+    testOk1(ebpfMonLogModeParse("people") < 0 && ebpfMonLogModeParse("all persons") < 0 && ebpfMonLogModeParse("all ") < 0);
+    testOk1(ebpfMonPutLogConfSetCaPutLog(&conf, "PV", 0, (ebpfMonLogMode)mode, "") == 0);
+    testOk1(conf.mode == ebpfMonLogBurst && conf.people);
+    conf.mode = ebpfMonLogAll;
+    ebpfMonPutLogConfigure(log, &conf, &labels, 1);
+    p.byIoc = 1;
+    ebpfMonPutLogAddPut(log, &p, 1);
+    p.byIoc = 0;
+    p.through = ebpfMonByLink;
+    ebpfMonPutLogAddPut(log, &p, 1);
+    testOk(!log->changed && log->counts.skipped == 2, "an IOC's, and a link's");
+    p.through = ebpfMonByShell;
+    ebpfMonPutLogAddPut(log, &p, 1);
+    testOk(log->changed && log->counts.skipped == 2, "somebody at the shell");
+    ebpfMonPutLogClose(log, 1, 0);
+    free(log);
+}
+
 static uint64_t published(void)
 {
     uint64_t n = ebpfMonPublishedLock()->log.written;
@@ -375,6 +403,7 @@ static void runPutLog(void)
     eltc(0);
     testLargeNumbers();
     testModes();
+    testPeople();
     testHiddenPuts();
     testLoss();
     testServerOff();
@@ -401,6 +430,8 @@ static void expectLine(ebpfMonFormat format, const ebpfMonPut *put, const ebpfMo
         testDiag("is: %s", buf);
 }
 
+#define TIMES "{\"time\":\"2026-11-15T07:28:03.123456789Z\",\"local\":\"2026-11-15T07:28:03.123456789+00:00\","
+
 static void testFormats(void)
 {
     ebpfMonPut p = somePut(115);
@@ -409,7 +440,7 @@ static void testFormats(void)
                                      {.user = "bob", .host = "opi2", .count = 3}}};
 
     testDiag("formats");
-    expectLine(ebpfMonFormatJson, &p, NULL, "{\"time\":\"2026-11-15T07:28:03.123456789Z\",\"pv\":\"VAC:SET\","
+    expectLine(ebpfMonFormatJson, &p, NULL, TIMES "\"pv\":\"VAC:SET\","
                "\"ioc\":\"vac1\",\"value\":115,\"old\":116,\"user\":\"alice\",\"host\":\"opi1\",\"through\":\"CA\","
                "\"result\":\"ok\",\"seen\":\"inside\"}");
     expectLine(ebpfMonFormatCaPutText, &p, NULL, "15-Nov-26 07:28:03 opi1 alice VAC:SET new=115 old=116");
@@ -445,15 +476,37 @@ static void testFormats(void)
     p.seen = 3;
     p.unexpected = 1;
     strcpy(p.rule, "only ops");
-    expectLine(ebpfMonFormatJson, &p, NULL, "{\"time\":\"2026-11-15T07:28:03.123456789Z\",\"pv\":\"VAC:SET\","
+    p.trace[0] = 0xab;
+    p.trace[15] = 1;
+    expectLine(ebpfMonFormatJson, &p, NULL, TIMES "\"pv\":\"VAC:SET\","
                "\"channel\":\"VAC:SET.VAL\",\"ioc\":\"vac1\",\"value\":115,\"old\":116,\"after\":\"110\","
                "\"hash\":\"00000000000000ab\",\"user\":\"alice\",\"host\":\"opi1\",\"peer\":\"127.0.0.1:5000\","
                "\"server\":\"127.0.0.1:5064\",\"real_user\":\"root\",\"pid\":77,\"uid\":0,\"command\":\"caput\","
                "\"container\":\"abc\",\"through\":\"CA link\",\"link\":\"A.OUT\",\"link_ioc\":\"b\",\"root\":\"R\","
-               "\"cause\":\"scan .1 second\",\"thread\":\"CAS-client\",\"result\":\"failed\",\"status\":5,"
+               "\"cause\":\"scan .1 second\",\"thread\":\"CAS-client\",\"trace\":\"ab000000000000000000000000000001\","
+               "\"result\":\"failed\",\"status\":5,"
                "\"message\":\"no\",\"seen\":\"both\",\"unexpected\":true,\"rule\":\"only ops\"}");
     expectLine(ebpfMonFormatCaPutText, &p, NULL, "15-Nov-26 07:28:03 opi1 alice VAC:SET.VAL new=115 old=116 "
                "result=failed");
+}
+
+/* West of Greenwich, east of it in summer, and with an odd offset. */
+static void testLocalTimes(void)
+{
+    static const char *const zones[] = { "EST5", "XXX-1YYY,M3.5.0,M12.5.0", "ZZZ-05:45" };
+    static const char *const local[] = { "2026-11-15T02:28:03.123456789-05:00", "2026-11-15T09:28:03.123456789+02:00",
+                                         "2026-11-15T13:13:03.123456789+05:45" };
+    char text[EBPFMON_LINE_MAX];
+    ebpfMonPut p = somePut(1);
+
+    for (unsigned i = 0; i < 3; i++) {
+        setenv("TZ", zones[i], 1);
+        tzset();
+        text[ebpfMonFormatPut(&formatter, ebpfMonFormatJson, &p, NULL, text, sizeof(text))] = 0;
+        testOk(strstr(text, "\"time\":\"2026-11-15T07:28:03.123456789Z\",") && strstr(text, local[i]), "%s", text);
+    }
+    setenv("TZ", "UTC", 1);
+    tzset();
 }
 
 static void testRanges(void)
@@ -489,7 +542,7 @@ static void testWriters(void)
                "\"writers\":[{\"host\":\"here\",\"user\":\"link\",\"count\":29},"
                "{\"host\":\"here\",\"user\":\"shell\",\"count\":4},{\"host\":\"opi3\",\"user\":\"-\",\"count\":2},"
                "{\"host\":\"opi1\",\"user\":\"alice\",\"count\":1}]}");
-    expectLine(ebpfMonFormatJson, &p, &b, "{\"time\":\"2026-11-15T07:28:03.123456789Z\",\"pv\":\"VAC:SET\","
+    expectLine(ebpfMonFormatJson, &p, &b, TIMES "\"pv\":\"VAC:SET\","
                "\"ioc\":\"vac1\",\"value\":115,\"old\":116,\"user\":\"alice\",\"host\":\"opi1\",\"through\":\"CA\","
                "\"result\":\"ok\",\"seen\":\"inside\",\"burst\":36,\"writers\":[{\"through\":\"link\",\"count\":29},"
                "{\"through\":\"shell\",\"count\":4},{\"host\":\"opi3\",\"through\":\"CA\",\"count\":2},"
@@ -642,6 +695,7 @@ static void runPutLogFormat(void)
     setenv("TZ", "UTC", 1); /* caPutLog's times are local */
     tzset();
     testFormats();
+    testLocalTimes();
     testRanges();
     testWriters();
     testValues();

@@ -367,6 +367,17 @@ static void addTime(ebpfMonJson *j, const char *key, const epicsTimeStamp *time)
     ebpfMonJsonAddText(j, key, text);
 }
 
+/* The same in local time, with its offset from UTC. */
+static void addLocalTime(ebpfMonJson *j, const char *key, const epicsTimeStamp *time)
+{
+    char text[64], offset[8];
+
+    epicsTimeToStrftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S.%09f", time);
+    epicsTimeToStrftime(offset, sizeof(offset), "%z", time); /* "+0100" */
+    snprintf(text + strlen(text), sizeof(text) - strlen(text), "%.3s:%.2s", offset, offset + 3);
+    ebpfMonJsonAddText(j, key, text);
+}
+
 static void addValue(ebpfMonJson *j, const char *key, const char *text, int isNumber, double number)
 {
     if (isNumber)
@@ -453,6 +464,7 @@ static void addWriter(ebpfMonJson *j, const ebpfMonPut *put)
     ebpfMonJsonAddTextIfAny(j, "root", put->root);
     ebpfMonJsonAddTextIfAny(j, "cause", put->cause);
     ebpfMonJsonAddTextIfAny(j, "thread", put->thread);
+    ebpfMonJsonAddId(j, "trace", put->trace, sizeof(put->trace));
 }
 
 static void addResult(ebpfMonJson *j, const ebpfMonPut *put)
@@ -481,6 +493,7 @@ static size_t formatJsonLine(ebpfMonFormatter *f, const ebpfMonPut *put, const e
     if (ebpfMonJsonBegin(j, buf, size))
         return 0;
     addTime(j, "time", &put->time);
+    addLocalTime(j, "local", &put->time);
     ebpfMonJsonAddTextIfAny(j, "pv", put->pv);
     ebpfMonJsonAddTextIfAny(j, "channel", put->channel);
     ebpfMonJsonAddTextIfAny(j, "group", put->group);
@@ -502,6 +515,7 @@ static size_t formatJsonLossLine(ebpfMonFormatter *f, uint64_t lost, const char 
         return 0;
     epicsTimeGetCurrent(&now);
     addTime(j, "time", &now);
+    addLocalTime(j, "local", &now);
     ebpfMonJsonAddInteger(j, "lost", (long long)lost);
     ebpfMonJsonAddTextIfAny(j, "message", why);
     return ebpfMonJsonEnd(j);

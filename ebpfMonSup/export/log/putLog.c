@@ -127,7 +127,8 @@ int ebpfMonPutLogIsUnchanged(const ebpfMonPut *put)
 void ebpfMonPutLogAddPut(ebpfMonPutLog *s, const ebpfMonPut *put, double now)
 {
     s->now = now;
-    if (s->conf.mode == ebpfMonLogChanges && ebpfMonPutLogIsUnchanged(put))
+    if ((s->conf.mode == ebpfMonLogChanges && ebpfMonPutLogIsUnchanged(put)) ||
+        (s->conf.people && ebpfMonPutIsAutomatic(put)))
         s->counts.skipped++;
     /* those that failed, wait or are unexpected have to be seen, and a summary hides its puts */
     else if (s->burst && !put->unexpected && put->result != ebpfMonPutPending && !ebpfMonPutHasFailed(put))
@@ -214,7 +215,8 @@ static int isFolder(const char *name)
 int ebpfMonPutLogConfSetJson(ebpfMonPutLogConf *c, const char *file, double maxMB, double hours, int keep,
                              ebpfMonLogMode mode)
 {
-    *c = (ebpfMonPutLogConf){.kind = ebpfMonPutLogFile, .format = ebpfMonFormatJson, .mode = mode};
+    *c = (ebpfMonPutLogConf){.kind = ebpfMonPutLogFile, .format = ebpfMonFormatJson, .mode = mode & ~ebpfMonLogPeople,
+                             .people = mode & ebpfMonLogPeople};
     if (strlen(file) >= sizeof(c->target) - 8) {
         errlogSevPrintf(errlogMajor, COMMAND_JSON ": the name of the file is longer than %d characters: give a "
                         "shorter one\n",
@@ -245,7 +247,8 @@ int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *c, const char *target, int a
     *c = (ebpfMonPutLogConf){
         .kind = strchr(target, '/') ? ebpfMonPutLogFile : strcmp(target, "PV") == 0 ? ebpfMonPutLogPv :
                 ebpfMonPutLogServer,
-        .format = asJson ? ebpfMonFormatCaPutJson : ebpfMonFormatCaPutText, .mode = mode,
+        .format = asJson ? ebpfMonFormatCaPutJson : ebpfMonFormatCaPutText, .mode = mode & ~ebpfMonLogPeople,
+        .people = mode & ebpfMonLogPeople,
         .limits = {.maxBytes = 100000000, .keep = 10},
     };
     if (strlen(target) >= sizeof(c->target) - 8 || strlen(prefix) >= sizeof(c->prefix)) {
@@ -259,7 +262,7 @@ int ebpfMonPutLogConfSetCaPutLog(ebpfMonPutLogConf *c, const char *target, int a
         return -1;
     }
     /* here and not in the log thread, which must not wait for a name server */
-    if (c->kind == ebpfMonPutLogServer && mode != ebpfMonLogOff)
+    if (c->kind == ebpfMonPutLogServer && c->mode != ebpfMonLogOff)
         address = ebpfMonNameServiceFindAddress(target, SERVER_PORT, EBPFMON_NAMES_SECONDS, &c->addr);
     if (address == ebpfMonNameSilent) {
         errlogSevPrintf(errlogMajor, COMMAND_CAPUT ": the name service did not say within %.0f s which address \"%s\" "

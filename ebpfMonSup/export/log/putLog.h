@@ -28,7 +28,8 @@ typedef enum {
 typedef struct {
     ebpfMonPutLogKind kind;
     ebpfMonFormat   format;
-    ebpfMonLogMode  mode;
+    ebpfMonLogMode  mode;   /* without ebpfMonLogPeople: */
+    int             people;
     char     target[256];
     char     prefix[64];
     ebpfMonLogFileLimits limits;
@@ -57,7 +58,7 @@ typedef struct {
     uint64_t lines, lost;  /* lines that were written, lines that were lost */
     uint64_t joined;       /* puts without a line of their own; a summary counts them */
     uint64_t summaries;    /* lines that are no single put: of bursts and of losses */
-    uint64_t skipped;      /* puts that changed nothing, in the mode "changes" */
+    uint64_t skipped;      /* puts that changed nothing, in the mode "changes"; automatic ones, with "people" */
     int      trouble;
     char     why[256];
 } ebpfMonPutLogCounts;

@@ -168,6 +168,28 @@ void ebpfMonJsonAddBool(ebpfMonJson *j, const char *key, int value)
     yajl_gen_bool(j->g, value);
 }
 
+void ebpfMonJsonFormatId(const uint8_t *id, unsigned size, char *digits)
+{
+    for (unsigned i = 0; i < size; i++) {
+        digits[2 * i] = "0123456789abcdef"[id[i] >> 4];
+        digits[2 * i + 1] = "0123456789abcdef"[id[i] & 15];
+    }
+    digits[2 * size] = 0;
+}
+
+void ebpfMonJsonAddId(ebpfMonJson *j, const char *key, const uint8_t *id, unsigned size)
+{
+    char digits[2 * 16 + 1];
+    unsigned any = 0;
+
+    for (unsigned i = 0; i < size; i++)
+        any |= id[i];
+    if (!any)
+        return;
+    ebpfMonJsonFormatId(id, size, digits);
+    ebpfMonJsonAddText(j, key, digits);
+}
+
 void ebpfMonJsonOpenObject(ebpfMonJson *j, const char *key)
 {
     if (key)

@@ -10,6 +10,7 @@
 #define EBPFMON_JSONGEN_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <yajl_gen.h>
 
 /* Set it to 0 before the first use. It must not move afterwards, because the generator knows its address. */
@@ -49,6 +50,8 @@ void ebpfMonJsonAddTextIfAny(ebpfMonJson *json, const char *key, const char *tex
 void ebpfMonJsonAddInteger(ebpfMonJson *json, const char *key, long long number);
 void ebpfMonJsonAddNumber(ebpfMonJson *json, const char *key, const char *digits, double number);
 void ebpfMonJsonAddBool(ebpfMonJson *json, const char *key, int value);
+/* An id of OpenTelemetry, up to 16 bytes, as hexadecimal digits; adds nothing if all are 0. */
+void ebpfMonJsonAddId(ebpfMonJson *json, const char *key, const uint8_t *id, unsigned size);
 
 /* "key" NULL: an element of a list. */
 void ebpfMonJsonOpenObject(ebpfMonJson *json, const char *key);
@@ -61,5 +64,8 @@ int ebpfMonJsonIsNumber(const char *text, size_t len);
 
 /* Writes the shortest text that reads back as this number. */
 void ebpfMonJsonFormatNumber(double number, char *buf, size_t size);
+
+/* Writes "size" bytes as 2 * size hexadecimal digits and a NUL. */
+void ebpfMonJsonFormatId(const uint8_t *id, unsigned size, char *digits);
 
 #endif

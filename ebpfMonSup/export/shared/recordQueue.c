@@ -203,6 +203,7 @@ typedef struct {
     uint32_t pid, uid, gatewayClients;
     epicsTimeStamp gatewayTime;
     uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected, isUnsure, isPartly;
+    uint8_t  byIoc, trace[16];
 } fixedMembers;
 
 #define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
@@ -226,9 +227,11 @@ size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
         .through = (uint8_t)put->through, .result = (uint8_t)put->result,
         .seen = (uint8_t)put->seen, .unexpected = !!put->unexpected, .isUnsure = !!put->isUnsure,
         .isPartly = !!put->isPartly, .gatewayClients = put->gatewayClients, .gatewayTime = put->gatewayTime,
+        .byIoc = !!put->byIoc,
     };
     uint8_t *to = buf;
 
+    memcpy(f.trace, put->trace, sizeof(f.trace));
     memcpy(to, &f, sizeof(f));
     to += sizeof(f);
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -272,6 +275,8 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
     put->isPartly = f.isPartly;
     put->gatewayClients = f.gatewayClients;
     put->gatewayTime = f.gatewayTime;
+    put->byIoc = f.byIoc;
+    memcpy(put->trace, f.trace, sizeof(put->trace));
     put->who[0] = put->origin[0] = 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         char *text = (char *)put + texts[i].at;
