@@ -19,6 +19,7 @@
 typedef struct {
     uint64_t at;      /* monotonic ns; 0: none */
     uint64_t takenBy; /* when the packet was sent that carried it, or a later value of the link; 0: none was seen */
+    int      isUnsure; /* … perhaps it carried another one */
     ebpfMonChainId chain;
     char     root[EBPFMON_NAME_SIZE];
     char     cause[sizeof(((ebpfMonLinkWrite *)0)->cause)];
@@ -97,6 +98,7 @@ void ebpfMonLinkWritesAdd(ebpfMonLinkWrites *writes, const ebpfMonLinkWrite *wri
     w = &l->write[l->writes++ % KEPT];
     w->at = write->at;
     w->takenBy = 0;
+    w->isUnsure = 0;
     w->chain = write->chain;
     memcpy(w->root, write->root, sizeof(w->root));
     memcpy(w->cause, write->cause, sizeof(w->cause));
@@ -191,8 +193,9 @@ static unsigned countOthers(writingLink *set, uint32_t pid, const char *channel,
 }
 
 /* The values before it will not be sent any more. */
-static void takeWrite(writingLink *l, const madeWrite *w, uint64_t by)
+static void takeWrite(writingLink *l, madeWrite *w, uint64_t by, int isUnsure)
 {
+    w->isUnsure = isUnsure;
     for (unsigned i = 0; i < KEPT; i++)
         if (l->write[i].at <= w->at && !l->write[i].takenBy)
             l->write[i].takenBy = by;
@@ -200,17 +203,20 @@ static void takeWrite(writingLink *l, const madeWrite *w, uint64_t by)
 
 /* --- the writer of a put --- */
 
-/* Nonzero: no other message carried an earlier value of the link. This one has the last value, unless the link wrote
- * that while the message was sent. */
-static int isOneOfSeveral(const writeOfPut *found, uint64_t at)
+/* Nonzero: perhaps the put does not carry this write. The link may have written it while the message was sent; then that
+ * has the value before, and the next message this one. */
+static int mayBeAnother(const writingLink *l, const madeWrite *w, uint64_t at)
 {
-    for (unsigned i = 0; i < KEPT; i++) {
-        const madeWrite *w = &found->link->write[i];
+    const madeWrite *before = NULL;
 
-        if (w->at && w->at < found->write->at && found->write->at - w->at < CLOSE_NS && (!w->takenBy || w->takenBy == at))
-            return 1;
-    }
-    return 0;
+    if (w->takenBy == at)
+        return w->isUnsure;
+    for (unsigned i = 0; i < KEPT; i++)
+        if (l->write[i].at && l->write[i].at < w->at && (!before || l->write[i].at > before->at))
+            before = &l->write[i];
+    if (!before)
+        return l->writes > KEPT;
+    return w->at - before->at < CLOSE_NS && (!before->takenBy || before->isUnsure);
 }
 
 static void setWriter(const writeOfPut *found, unsigned others, uint64_t at, ebpfMonPut *put)
@@ -219,7 +225,7 @@ static void setWriter(const writeOfPut *found, unsigned others, uint64_t at, ebp
 
     put->through = ebpfMonByCaLink;
     put->linkChain = w ? w->chain : (ebpfMonChainId){ .iocId = 0 };
-    put->isLinkUnsure = !w || others || isOneOfSeveral(found, at);
+    put->isLinkUnsure = !w || others || mayBeAnother(found->link, w, at);
     memcpy(put->link, found->link->link, sizeof(put->link));
     memcpy(put->linkIoc, found->link->ioc, sizeof(put->linkIoc));
     snprintf(put->root, sizeof(put->root), "%s", w ? w->root : "");
@@ -254,7 +260,7 @@ int ebpfMonLinkWritesTakeWriter(ebpfMonLinkWrites *writes, uint32_t pid, const c
     if (found.link)
         setWriter(&found, countOthers(set, pid, channel, sentAt, &found), sentAt, put);
     if (found.write)
-        takeWrite(found.link, found.write, sentAt);
+        takeWrite(found.link, found.write, sentAt, put->isLinkUnsure);
     epicsMutexUnlock(writes->lock);
     return found.link != NULL;
 }

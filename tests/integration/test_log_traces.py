@@ -114,6 +114,5 @@ def test_two_clients_at_once(monitor, iocs, log, kinds):
     assert not wrong, f"{len(wrong)} of {len(found())} lines have the trace of another put: {wrong[:3]}"
     joined = {pv: (sum(cause[o["value"]] == o.get("trace") for o in rows), len(rows)) for pv in sorted(ALL)
               if (rows := [o for o in found() if o["pv"].rsplit(":", 1)[1] == pv])}
-    print(kinds, joined)
     for pv in ("COMMON.A", "LAST"):
         assert joined[pv][0] == joined[pv][1] == 2 * number, joined
