@@ -219,6 +219,8 @@ int main(int argc, char *argv[])
         fprintf(stderr, "ebpfMonHistory: the time from which to ask is after the one to which\n");
         return 2;
     }
+    if (q.from > getNow())
+        fprintf(stderr, "ebpfMonHistory: the time about which you ask has not come yet\n");
     if (c.name)
         rows = runCommand(&c, &q, why, sizeof(why));
     else if (q.isReport)

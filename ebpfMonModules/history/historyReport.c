@@ -338,6 +338,7 @@ typedef struct {
     FILE    *out;
     const ebpfMonHistoryQuestion *q;
     int      isHtml;
+    enum { knownNot, knownPartly, known } known; /* what happened in that time */
     ebpfMonHistorySums sums;
 } page;
 
@@ -604,10 +605,42 @@ static int writePart(const page *p, const part *of)
         writeParagraph(p, "\nThere are more.");
     if (status == SQLITE_DONE && !rows && of->none) {
         writeTitle(p, of->title);
-        writeParagraph(p, of->none);
+        if (p->known == knownPartly)
+            writeParagraph(p, "Not all is known (see above). Of the rest:");
+        writeParagraph(p, p->known == knownNot ? "Not known." : of->none);
     }
     sqlite3_finalize(stmt);
     return failed || (status != SQLITE_DONE && status != SQLITE_ROW) ? -1 : 0;
+}
+
+/* How much of the time the gaps leave. One that is to come, even in part, becomes a gap. 0, or -1. */
+static int findKnown(page *p)
+{
+    static const char future[] = "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT ?2, 'gap', 0, 'this time "
+        "has not come yet', 1, max(now, ?1) FROM (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS now) "
+        "WHERE ?2 > now + 60000000000";
+    int64_t end = p->q->from;
+    sqlite3_stmt *row;
+    int status, gaps = 0;
+
+    if (sqlite3_prepare_v2(p->db, future, -1, &row, NULL) != SQLITE_OK)
+        return -1;
+    sqlite3_bind_int64(row, 1, p->q->from);
+    sqlite3_bind_int64(row, 2, p->q->to);
+    status = sqlite3_step(row);
+    sqlite3_finalize(row);
+    if (status != SQLITE_DONE || sqlite3_prepare_v2(p->db, "SELECT first, time, kind = 'gap' FROM gaps WHERE time >= ?1 AND "
+                                                    "first <= ?2 AND automatic = 0 ORDER BY first", -1, &row, NULL) !=
+                                     SQLITE_OK)
+        return -1;
+    sqlite3_bind_int64(row, 1, p->q->from);
+    sqlite3_bind_int64(row, 2, p->q->to);
+    for (; (status = sqlite3_step(row)) == SQLITE_ROW; gaps++)
+        if (sqlite3_column_int(row, 2) && sqlite3_column_int64(row, 0) <= end && sqlite3_column_int64(row, 1) > end)
+            end = sqlite3_column_int64(row, 1);
+    sqlite3_finalize(row);
+    p->known = end >= p->q->to ? knownNot : gaps ? knownPartly : known;
+    return status == SQLITE_DONE ? 0 : -1;
 }
 
 static void writeHead(const page *p)
@@ -631,6 +664,11 @@ int ebpfMonHistoryWriteReport(const ebpfMonHistoryQuestion *q, FILE *out, char *
 
     if (!p.db)
         return -1;
+    if (findKnown(&p)) {
+        ebpfMonHistoryStoreDescribe(p.db, why, size);
+        sqlite3_close(p.db);
+        return -1;
+    }
     if (sumUp(p.db, q->from - (q->to - q->from), q->from, q->to, &p.sums, why, size)) {
         sqlite3_close(p.db);
         return -1;

@@ -435,8 +435,9 @@ typedef struct {
     char     name[EBPFMON_HEALTH_NAME];
     int      isRead;   /* its database was read, and "base" is known */
     const ebpfMonBaseRelease *base;
-    uint32_t exitCode; /* as in ebpfMonTarget; also hasExit */
+    uint32_t exitCode; /* as in ebpfMonTarget; also hasExit, exitAt */
     int      hasExit;
+    uint64_t exitAt;
     int      gone, watched, timed; /* timed: level chains or trace, at which lock sets are seen */
     uint32_t turn;     /* as in ebpfMonTarget */
     ebpfMonIocHealth *row; /* in health.ioc, NULL: none */
@@ -513,7 +514,7 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
 {
     *p = (seenIoc){ .id = t->iocId, .pid = t->pid, .start = t->start, .clientQ = t->image.clientQ,
                     .scanMenu = findScanMenu(t), .exitCode = t->exitCode, .hasExit = t->hasExit,
-                    .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
+                    .exitAt = t->exitAt, .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
                     .timed = t->level >= ebpfMonLevelChains, .turn = t->turn };
     snprintf(p->name, sizeof(p->name), "%s", t->name);
     p->isRead = t->cat != NULL;
@@ -604,6 +605,8 @@ static void readIocs(ebpfMonHealthCollector *c)
                                     .fresh = p->start >= c->ourStart, .exitCode = p->exitCode,
                                     .hasExit = p->hasExit };
         snprintf(c->life[i].name, sizeof(c->life[i].name), "%s", p->name);
+        if (p->hasExit)
+            c->life[i].uptime = ebpfMonProcUptime(p->start, p->exitAt);
         if (p->gone || ebpfMonProcStatGet(p->pid, &stat) || stat.start != p->start)
             continue;
         c->life[i].uptime = stat.uptime;

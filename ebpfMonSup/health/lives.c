@@ -115,12 +115,14 @@ static void endLife(ebpfMonLives *lives, unsigned i, const ebpfMonLife *end, con
     if (end) {
         l->exitCode = end->exitCode;
         l->hasExit = end->hasExit;
+        if (end->hasExit)
+            l->uptime = end->uptime;
     }
     describeEnd(l, how, sizeof(how));
     lives->known[i].goneAt = seconds;
     lives->known[i].goneTime = *at;
-    ebpfMonHealthEventsAdd(health, at, 1, "IOC %s (pid %d) ended%s; it ran %.0f s", l->name, (int)l->pid, how,
-                           l->uptime);
+    ebpfMonHealthEventsAdd(health, at, 1, "IOC %s (pid %d) ended%s; it ran %.*f s", l->name, (int)l->pid, how,
+                           l->uptime < 10 ? 1 : 0, l->uptime);
 }
 
 /* A place for a new life; if all are taken, the place of the life that ended first. There are more places than

@@ -35,7 +35,7 @@ typedef struct {
     int      hasExit;
     int      watched; /* 0: it makes no event */
     int      fresh;   /* it started after the monitor */
-    double   uptime;  /* s */
+    double   uptime;  /* s; of one that is gone only if hasExit */
     char     state;   /* of its process (ebpfMonProcStat); 0: not known */
 } ebpfMonLife;
 

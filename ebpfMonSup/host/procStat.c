@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "common/clock.h"
 #include "host/procRead.h"
 #include "host/procStat.h"
 #include "host/syscallName.h"
@@ -55,12 +56,22 @@ unsigned ebpfMonProcFilesLeft(unsigned *limit)
     return *limit > used ? *limit - used : 0;
 }
 
+double ebpfMonProcUptime(uint64_t start, uint64_t at)
+{
+    struct timespec boot;
+    double uptime;
+
+    clock_gettime(CLOCK_BOOTTIME, &boot);
+    uptime = (double)boot.tv_sec + (double)boot.tv_nsec / 1e9 - ((double)ebpfMonClockMonotonic() - (double)at) / 1e9 -
+             (double)start / (double)sysconf(_SC_CLK_TCK);
+    return uptime > 0 ? uptime : 0;
+}
+
 int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *s)
 {
     unsigned long long utime, stime, start;
     double ticks = (double)sysconf(_SC_CLK_TCK);
     char buf[1024];
-    struct timespec now;
     const char *p;
     long threads, rss;
 
@@ -71,12 +82,9 @@ int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *s)
     if (!p || sscanf(p, " %c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %llu %llu %*s %*s %*s %*s %ld %*s %llu %*s "
                      "%ld", &s->state, &utime, &stime, &threads, &start, &rss) != 6)
         return -1;
-    clock_gettime(CLOCK_BOOTTIME, &now);
     s->start = start;
     s->cpu = (double)(utime + stime) / ticks;
-    s->uptime = (double)now.tv_sec + (double)now.tv_nsec / 1e9 - (double)start / ticks;
-    if (s->uptime < 0)
-        s->uptime = 0;
+    s->uptime = ebpfMonProcUptime(start, ebpfMonClockMonotonic());
     s->rss = (double)rss * (double)sysconf(_SC_PAGESIZE);
     s->threads = threads > 0 ? (unsigned)threads : 0;
     s->fds = countFds(pid);

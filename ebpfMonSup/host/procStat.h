@@ -22,6 +22,9 @@ typedef struct {
 /* 0, or -1 when the process is gone. */
 int ebpfMonProcStatGet(pid_t pid, ebpfMonProcStat *stat);
 
+/* How long (s) a process with this start (ebpfMonProcStart) had run at "at" (monotonic ns). */
+double ebpfMonProcUptime(uint64_t start, uint64_t at);
+
 /* The pages of memory that a process has mapped, read or not. 0: it is gone. */
 uint64_t ebpfMonProcMappedPages(pid_t pid);
 

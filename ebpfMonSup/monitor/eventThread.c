@@ -15,7 +15,7 @@ static void onEvent(void *arg, const struct ebpfMonHead *head, size_t size)
         ebpfMonFollowerNoteExec(m->watch.follower, (pid_t)head->tgid,
                                 &((const struct ebpfMonExecEvent *)head)->program);
     else if (head->kind == EBPFMON_EV_EXIT && size >= sizeof(struct ebpfMonExitEvent)) {
-        ebpfMonTargetsNoteExit(m->targets, (pid_t)head->tgid, ((const struct ebpfMonExitEvent *)head)->code);
+        ebpfMonTargetsNoteExit(m->targets, (const struct ebpfMonExitEvent *)head);
         ebpfMonFollowerNoteExit(m->watch.follower, (pid_t)head->tgid);
     } else if (head->kind == EBPFMON_EV_LISTEN)
         ebpfMonTargetsNoteChange(m->targets); /* the packet thread must know its port */

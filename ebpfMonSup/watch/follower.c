@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/worker.h"
 #include "host/foreign.h"
+#include "module/modules.h"
 #include "probe/kernelEvents.h"
 #include "probe/kernelTables.h"
 #include "watch/follower.h"
@@ -26,6 +27,7 @@
 #define RELINK_NS    5000000000ull /* while events are lost all links are read this often */
 #define LOOK_NS      4900000000ull /* between two looks for new records; in a silence each round is one */
 #define BUDGET_NS    EBPFMON_SECOND_NS
+#define ENDED_NS     10000000000ull /* between two lines about IOCs that crash when they start */
 
 /* An IOC that this process may not look at: STATE says so, because nobody would miss it otherwise. */
 typedef enum { blindNot, blindToMemory, blindToFiles } blindness;
@@ -43,6 +45,7 @@ struct ebpfMonFollower {
     uint64_t  capabilities; /* of this process */
     ebpfMonClockSteps clockSteps;
     uint64_t  refusedAt;    /* no place for an IOC; 0: never */
+    uint64_t  endedAt;      /* IOCs that ended before they were found were reported; 0: never */
     int       hasSearched;  /* all processes that were there have been looked at */
     const ebpfMonTarget *busy; /* it is being looked at, and others are meanwhile; NULL: none */
     char      trouble[200]; /* as it was reported last */
@@ -291,6 +294,27 @@ static void noteThere(ebpfMonFollower *f, pid_t pid)
         t->follower.wasThere = 1;
 }
 
+/* IOCs that ended before their names were known. If only some IOCs are watched, they may be others. */
+static void reportEnded(ebpfMonFollower *f, const followRound *r)
+{
+    char text[EBPFMON_MODULE_EVENT + 1];
+    unsigned count;
+    pid_t pid;
+
+    if (f->endedAt && r->now - f->endedAt < ENDED_NS)
+        return;
+    count = ebpfMonIocFinderTakeEnded(f->finder, &pid);
+    if (!count || (r->filter.ioc[0] && strcmp(r->filter.ioc, "*") != 0))
+        return;
+    f->endedAt = r->now;
+    if (count == 1)
+        snprintf(text, sizeof(text), "an IOC (pid %d) ended as soon as it had started: its name is not known", (int)pid);
+    else
+        snprintf(text, sizeof(text), "%u IOCs ended as soon as they had started: their names are not known (the last: pid "
+                 "%d)", count, (int)pid);
+    ebpfMonModuleAddEvent(text);
+}
+
 static void adoptNew(ebpfMonFollower *f, followRound *r)
 {
     uint64_t begin = ebpfMonClockMonotonic();
@@ -421,6 +445,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
         followAll(f, &r);
         shortenWait(&r, ebpfMonRequestsTakeLinksDue(f->life.requests, r.now, readLinksOf, f));
         adoptNew(f, &r);
+        reportEnded(f, &r);
         reportTrouble(f, r.now);
         if (r.wait > 0)
             ebpfMonWorkerWait(worker, r.wait);

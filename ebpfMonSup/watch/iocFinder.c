@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "common/clock.h"
 #include "common/shares.h"
@@ -140,7 +141,8 @@ typedef struct {
     struct ebpfMonProgram program; /* inode 0: none */
     unsigned points;
     int isPlain; /* the kernel part knows */
-    int isIoc;   /* a process of it was an IOC: never plain */
+    int isIoc;   /* a process of it was an IOC: never plain … */
+    int isInterpreter; /* … because of its script, so others may be anything */
 } place;
 
 struct ebpfMonPlainPrograms {
@@ -204,8 +206,23 @@ void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode)
     if (!inode || p->isIoc) /* no program at the place of an IOC counts as plain */
         return;
     clearPlain(plain, p);
+    p->isInterpreter &= p->program.inode == inode;
     p->program = (struct ebpfMonProgram){ .inode = inode };
     p->isIoc = 1;
+}
+
+int ebpfMonPlainProgramsHaveIoc(ebpfMonPlainPrograms *plain, uint64_t inode)
+{
+    const place *p = findPlace(plain, inode);
+
+    return p->isIoc && !p->isInterpreter && p->program.inode == inode;
+}
+
+void ebpfMonPlainProgramsNoteInterpreter(ebpfMonPlainPrograms *plain, uint64_t inode)
+{
+    place *p = findPlace(plain, inode);
+
+    p->isInterpreter |= p->program.inode == inode;
 }
 
 /* --- finding --- */
@@ -281,6 +298,8 @@ struct ebpfMonIocFinder {
     pid_t *scan;         /* the rescan under way */
     int    scanCount, scanAt;
     int    hasScanned;   /* once */
+    pid_t  ended;        /* an IOC, as its program says, that ended before it was found; 0: none … */
+    unsigned endedCount; /* … of so many */
     struct { uid_t user; uint64_t cpu; } first[FIRST_USERS]; /* what the first scan cost; the last one: all others */
     unsigned firstUsers;
     int    hasPostponed, isSecondPass; /* of the first scan: some processes; those are looked at now */
@@ -489,12 +508,27 @@ static int readNewImage(ebpfMonIocFinder *f, newProcess *p, ebpfMonImage *image)
     return found;
 }
 
+/* This process is an IOC. Behind an interpreter's command stands its script. */
+static void noteInterpreter(ebpfMonIocFinder *f, pid_t pid, uint64_t inode)
+{
+    char command[64];
+
+    if (ebpfMonProcCommand(pid, command, sizeof(command)) || strchr(command, ' '))
+        ebpfMonPlainProgramsNoteInterpreter(f->plain, inode);
+}
+
 /* "found": as readImage returned it for the last look at this process, with "error". */
 static void notePlain(ebpfMonIocFinder *f, const newProcess *p, int found, int error)
 {
-    if (found == 0)
+    if (found < 0 && error == ESRCH && ebpfMonPlainProgramsHaveIoc(f->plain, p->program.inode)) {
+        f->ended = p->pid; /* a look while its libraries were loaded tells nothing */
+        f->endedCount++;
+        return;
+    }
+    if (found == 0) {
         ebpfMonPlainProgramsNote(f->plain, &p->program, ebpfMonProgramIoc);
-    else if (p->wasPlain)
+        noteInterpreter(f, p->pid, p->program.inode);
+    } else if (p->wasPlain)
         ebpfMonPlainProgramsNote(f->plain, &p->program, ebpfMonProgramPlain);
     else if (error == ESRCH)
         ebpfMonPlainProgramsNote(f->plain, &p->program, ebpfMonProgramEnded);
@@ -665,6 +699,7 @@ static pid_t findInScan(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image)
             o->denied = found < 0 && (errno == EACCES || errno == EPERM);
             if (found == 0 && (image->com || now - o->seen > WHOLE_NS)) {
                 ebpfMonPlainProgramsNoteIoc(f->plain, ebpfMonProcProgramInode(pid));
+                noteInterpreter(f, pid, ebpfMonProcProgramInode(pid));
                 return pid;
             }
         }
@@ -689,6 +724,15 @@ double ebpfMonIocFinderFindNext(ebpfMonIocFinder *f, uint64_t now, pid_t *pid, e
     endScan(f);
     rescan = f->hasYoung ? (double)RESCAN_NS / 1e9 : HUGE_VAL; /* old ones are looked at when the caller wakes anyway */
     return rescan < wait ? rescan : wait;
+}
+
+unsigned ebpfMonIocFinderTakeEnded(ebpfMonIocFinder *f, pid_t *pid)
+{
+    unsigned count = f->endedCount;
+
+    *pid = f->ended;
+    f->endedCount = 0;
+    return count;
 }
 
 unsigned ebpfMonIocFinderCountDenied(const ebpfMonIocFinder *f, pid_t *first)

@@ -96,6 +96,12 @@ void ebpfMonPlainProgramsNote(ebpfMonPlainPrograms *plain, const struct ebpfMonP
  * btrfs). */
 void ebpfMonPlainProgramsNoteIoc(ebpfMonPlainPrograms *plain, uint64_t inode);
 
+/* The program with this inode was an IOC because of its script. */
+void ebpfMonPlainProgramsNoteInterpreter(ebpfMonPlainPrograms *plain, uint64_t inode);
+
+/* Nonzero: a process of the program with this inode was an IOC, and it is no interpreter. */
+int ebpfMonPlainProgramsHaveIoc(ebpfMonPlainPrograms *plain, uint64_t inode);
+
 /* --- finding --- */
 
 typedef struct ebpfMonIocFinder ebpfMonIocFinder;
@@ -151,6 +157,10 @@ typedef struct {
 
 /* Those that are set aside now, at most "max", the newest first. Returns their number. Any thread. */
 unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *finder, ebpfMonAsideProcess *list, unsigned max);
+
+/* How many processes of programs that are IOCs ended since the last call, before they were found; *pid: the last one. Such
+ * an IOC crashes when it starts. */
+unsigned ebpfMonIocFinderTakeEnded(ebpfMonIocFinder *finder, pid_t *pid);
 
 /* How many processes we were not allowed to look at, the last time that all were looked at; *first: the first of
  * them. */

@@ -224,15 +224,16 @@ ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid)
     return NULL;
 }
 
-void ebpfMonTargetsNoteExit(ebpfMonTargets *targets, pid_t pid, uint32_t code)
+void ebpfMonTargetsNoteExit(ebpfMonTargets *targets, const struct ebpfMonExitEvent *ev)
 {
     ebpfMonTarget *t;
 
     ebpfMonTargetsLock(targets);
-    for (t = targets->first; t && (t->pid != pid || t->hasExit); t = t->next)
+    for (t = targets->first; t && (t->pid != (pid_t)ev->head.tgid || t->hasExit); t = t->next)
         ;
     if (t) {
-        t->exitCode = code;
+        t->exitCode = ev->code;
+        t->exitAt = ev->head.ktime;
         t->hasExit = 1;
     }
     ebpfMonTargetsUnlock(targets);

@@ -78,7 +78,8 @@ typedef struct ebpfMonTarget {
 
     /* Shared: the event thread writes these under the lock. */
     uint32_t  exitCode;    /* as in ebpfMonExitEvent, if hasExit */
-    int       hasExit;     /* nonzero: the kernel part saw its end */
+    int       hasExit;     /* nonzero: the kernel part saw its end … */
+    uint64_t  exitAt;      /* … at this time (monotonic ns) */
 
     /* Shared: the follower writes these under the lock, and other threads read them under the lock. The follower reads
      * them without the lock, because no other thread writes them. */
@@ -256,8 +257,8 @@ ebpfMonTarget *ebpfMonTargetsGetFirst(ebpfMonTargets *targets);
 ebpfMonTarget *ebpfMonTargetsFindById(ebpfMonTargets *targets, uint32_t iocId);
 ebpfMonTarget *ebpfMonTargetsFindByPid(ebpfMonTargets *targets, pid_t pid); /* not one that is gone */
 
-/* Notes how a process ended (ebpfMonExitEvent). Takes the lock. */
-void ebpfMonTargetsNoteExit(ebpfMonTargets *targets, pid_t pid, uint32_t code);
+/* Notes how a process ended. Takes the lock. */
+void ebpfMonTargetsNoteExit(ebpfMonTargets *targets, const struct ebpfMonExitEvent *ev);
 
 /* Notes that a target came or went, or that its probes changed. Any thread, no lock. */
 void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);

@@ -2,6 +2,9 @@
 """The health of IOCs is right: compared with /proc, with casr in the IOC, and with routines that take a known time."""
 import os
 import re
+import shutil
+import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -208,6 +211,35 @@ def test_killed_and_restarted(new_ioc, monitor):
     until(lambda: severity(monitor, "IOC_EVENT_LAST") == severity(monitor, "IOC_GONE_CNT") == "NO_ALARM", 5, "no alarm")
     assert monitor.get("IOC_RESTART_CNT") == restarts + 1
     assert [l for l in monitor.lines("IOC_EVENTS").splitlines() if started in l]
+
+
+def test_crash_at_the_start(new_ioc, new_monitor, tmp_path):
+    """An IOC that was read says how long it ran, also if that was short; of one that ended before it was looked at only that is known."""
+    monitor = new_monitor(iocs="*").start()
+    program = tmp_path / "bin" / "host" / "softIoc"  # of no other IOC
+    program.parent.mkdir(parents=True)
+    shutil.copy(paths.BASE_BIN / "softIoc", program)
+    (tmp_path / "dbd").symlink_to(paths.BASE_BIN.parents[1] / "dbd")
+    begun = time.monotonic()
+    ioc = new_ioc(DB, program=program).start()
+    least = time.monotonic()
+    monitor.wait_ioc(ioc)
+    least = time.monotonic() - least
+    ioc.process.signal(signal.SIGSEGV)
+    ioc.process.wait()
+    most = time.monotonic() - begun
+    ran = float(re.search(r"ended \(signal 11.*\); it ran ([\d.]+) s", wait_event(monitor, ioc, "ended")).group(1))
+    assert least - 0.5 < ran < most + 0.5, (least, ran, most)
+    script = tmp_path / "st.cmd"
+    script.write_text('system("kill -SEGV $PPID")\n')
+
+    def told():
+        subprocess.run([program, script], env=loopback.server(ioc.port, IOC="atOnce"), stdin=subprocess.DEVNULL, capture_output=True,
+                       timeout=30)
+        return [line for line in monitor.lines("IOC_EVENTS").splitlines() if "as soon as" in line]
+
+    line = until(told, 30, lambda: monitor.lines("IOC_EVENTS"))[0]
+    assert re.search(r" an IOC \(pid \d+\) ended as soon as it had started: its name is not known$| \d+ IOCs ended as soon as", line), line
 
 
 def test_killed_by_the_kernel(new_ioc, monitor):

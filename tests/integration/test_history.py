@@ -481,6 +481,11 @@ def test_questions(keep):
     assert text.count(" BACK") == 21 and "There are earlier causes" in text and "not known: the history" not in text
     page = ask(keep.file, "report", "-1d", "-30m")
     assert "| before | " in page and page.count("nothing older is kept") == 2 and "this file has nothing later" in page
+    assert "Not all is known (see above). Of the rest:\nNo IOC ended" in page and "Not known." not in page
+    for begin, end, why in ("2000-01-01", "2000-01-02", "nothing older is kept"), ("2100-01-01", "2100-01-02", "has not come yet"):
+        for form in [], ["--html"]:
+            page = ask(keep.file, "report", begin, end, *form)
+            assert why in page and "No IOC ended" not in page and page.count("Not known.") == 7, page
     night = datetime.datetime(2026, 10, 25, 0, 30, tzinfo=datetime.timezone.utc).timestamp()  # 02:30 for the first time, and an hour before 01:00 UTC
     with sqlite3.connect(keep.file) as base:
         for i, hours in enumerate((-1, 0, 1, 2, 24 * -210 + 0.6)):  # and 03:06 of 2026-03-29, when 02:30 did not come

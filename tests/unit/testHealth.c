@@ -178,10 +178,11 @@ static void testLives(void)
     update(l + 1, 1); /* forgotten before it was seen to have ended */
     l[1].gone = l[1].hasExit = 1;
     l[1].exitCode = SIGSEGV | 0x80; /* WCOREDUMP */
+    l[1].uptime = 1.24;
     update(l + 1, 1);
     testOk(h.gone == 2 && strstr(h.goneIoc[0].note, " (signal 11, core dump)") && strlen(h.goneIoc[0].note) < 40,
            "all of it fits into IOC_NOTES: %s", h.goneIoc[0].note);
-    testOk1(last("IOC a (pid 1003) ended (signal 11, core dump)"));
+    testOk1(last("IOC a (pid 1003) ended (signal 11, core dump); it ran 1.2 s"));
     pass(100000);
     update(NULL, 0);
     testOk(h.gone == 2 && h.goneRows == 2 && strstr(h.goneIoc[0].note, "gone since ") &&

@@ -83,8 +83,14 @@ static void testIocFirst(void)
 
     testDiag("a program whose first process that was looked at is an IOC");
     ebpfMonPlainProgramsNoteIoc(plain, 9);
+    note(plain, &python, ebpfMonProgramEnded, 20);
+    testOk(ebpfMonPlainProgramsHaveIoc(plain, 9) && !ebpfMonPlainProgramsHaveIoc(plain, 9 + EBPFMON_PLAIN_MAX),
+           "its processes are IOCs");
     note(plain, &python, ebpfMonProgramPlain, 20);
     testOk(told == 0, "it never becomes plain");
+    testOk1(ebpfMonPlainProgramsHaveIoc(plain, 9));
+    ebpfMonPlainProgramsNoteInterpreter(plain, 9);
+    testOk(!ebpfMonPlainProgramsHaveIoc(plain, 9), "... but of an interpreter not all processes are IOCs");
     ebpfMonPlainProgramsFree(plain);
     plain = ebpfMonPlainProgramsNew(setPlain);
     note(plain, &old, ebpfMonProgramPlain, 3);
@@ -115,7 +121,7 @@ static void testPlaces(void)
 
 MAIN(testPlainPrograms)
 {
-    testPlan(16);
+    testPlan(19);
     testBecomesPlain();
     testIoc();
     testIocFirst();
