@@ -616,9 +616,11 @@ static int writePart(const page *p, const part *of)
 /* How much of the time the gaps leave. One that is to come, even in part, becomes a gap. 0, or -1. */
 static int findKnown(page *p)
 {
-    static const char future[] = "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT ?2, 'gap', 0, 'this time "
-        "has not come yet', 1, max(now, ?1) FROM (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS now) "
-        "WHERE ?2 > now + 60000000000";
+    static const char future[] = "INSERT INTO gaps (time, kind, automatic, value, n, first) SELECT ?2, 'gap', 0, 'this "
+        "time has not come yet', 1, max(now, ?1) FROM (SELECT CAST(strftime('%s', 'now') AS INTEGER) * 1000000000 AS "
+        "now) WHERE ?2 > now + 60000000000";
+    static const char all[] = "SELECT first, time, kind = 'gap' FROM gaps WHERE time >= ?1 AND first <= ?2 AND "
+        "automatic = 0 ORDER BY first";
     int64_t end = p->q->from;
     sqlite3_stmt *row;
     int status, gaps = 0;
@@ -629,9 +631,7 @@ static int findKnown(page *p)
     sqlite3_bind_int64(row, 2, p->q->to);
     status = sqlite3_step(row);
     sqlite3_finalize(row);
-    if (status != SQLITE_DONE || sqlite3_prepare_v2(p->db, "SELECT first, time, kind = 'gap' FROM gaps WHERE time >= ?1 AND "
-                                                    "first <= ?2 AND automatic = 0 ORDER BY first", -1, &row, NULL) !=
-                                     SQLITE_OK)
+    if (status != SQLITE_DONE || sqlite3_prepare_v2(p->db, all, -1, &row, NULL) != SQLITE_OK)
         return -1;
     sqlite3_bind_int64(row, 1, p->q->from);
     sqlite3_bind_int64(row, 2, p->q->to);

@@ -203,8 +203,8 @@ static void takeWrite(writingLink *l, madeWrite *w, uint64_t by, int isUnsure)
 
 /* --- the writer of a put --- */
 
-/* Nonzero: perhaps the put does not carry this write. The link may have written it while the message was sent; then that
- * has the value before, and the next message this one. */
+/* Nonzero: perhaps the put does not carry this write. The link may have written it while the message was sent; then
+ * that one has the value before, and the next message this one. */
 static int mayBeAnother(const writingLink *l, const madeWrite *w, uint64_t at)
 {
     const madeWrite *before = NULL;

@@ -247,8 +247,8 @@ static int parseMode(const char *command, const char *argument, const char *othe
     int mode = ebpfMonLogModeParse(ebpfMonShellHasText(argument) ? argument : otherwise);
 
     if (mode < 0)
-        errlogSevPrintf(errlogMajor, "%s: mode \"%s\" is not known: give off, changes, all or burst, and \"all people\" "
-                        "for what people write\n", command, argument);
+        errlogSevPrintf(errlogMajor, "%s: mode \"%s\" is not known: give off, changes, all or burst, and \"all "
+                        "people\" for what people write\n", command, argument);
     return mode;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * To which trace a put belongs: puts that one put caused have its id, through links, callbacks and asynchronous
- * records, and through CA links to other IOCs of this host. Spans of kept chains have the same id (traceSpans.h), except
- * if a chain goes on to an IOC that we do not watch. Any thread.
+ * records, and through CA links to other IOCs of this host. Spans of kept chains have the same id (traceSpans.h),
+ * except if a chain goes on to an IOC that we do not watch. Any thread.
  */
 #ifndef EBPFMON_PUTTRACES_H
 #define EBPFMON_PUTTRACES_H

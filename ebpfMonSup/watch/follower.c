@@ -308,10 +308,11 @@ static void reportEnded(ebpfMonFollower *f, const followRound *r)
         return;
     f->endedAt = r->now;
     if (count == 1)
-        snprintf(text, sizeof(text), "an IOC (pid %d) ended as soon as it had started: its name is not known", (int)pid);
+        snprintf(text, sizeof(text), "an IOC (pid %d) ended as soon as it had started: its name is not known",
+                 (int)pid);
     else
-        snprintf(text, sizeof(text), "%u IOCs ended as soon as they had started: their names are not known (the last: pid "
-                 "%d)", count, (int)pid);
+        snprintf(text, sizeof(text), "%u IOCs ended as soon as they had started: their names are not known (the last: "
+                 "pid %d)", count, (int)pid);
     ebpfMonModuleAddEvent(text);
 }
 

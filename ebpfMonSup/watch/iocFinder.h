@@ -158,8 +158,8 @@ typedef struct {
 /* Those that are set aside now, at most "max", the newest first. Returns their number. Any thread. */
 unsigned ebpfMonIocFinderGetAside(ebpfMonIocFinder *finder, ebpfMonAsideProcess *list, unsigned max);
 
-/* How many processes of programs that are IOCs ended since the last call, before they were found; *pid: the last one. Such
- * an IOC crashes when it starts. */
+/* How many processes of programs that are IOCs ended since the last call, before they were found; *pid: the last one.
+ * Such an IOC crashes when it starts. */
 unsigned ebpfMonIocFinderTakeEnded(ebpfMonIocFinder *finder, pid_t *pid);
 
 /* How many processes we were not allowed to look at, the last time that all were looked at; *first: the first of

@@ -461,10 +461,10 @@ void ebpfMonPutLogsReport(ebpfMonPutLogs *logs, int level)
         if (!conf[i].kind)
             continue;
         printf("    %s: %s, mode %s%s: %" PRIu64 " lines written, %" PRIu64 " lost%s%s\n", conf[i].target,
-               formats[conf[i].format], ebpfMonLogModeName(conf[i].mode), conf[i].people ? " people" : "", c->lines, c->lost,
-               c->trouble ? "; " : "", c->trouble ? c->why : "");
+               formats[conf[i].format], ebpfMonLogModeName(conf[i].mode), conf[i].people ? " people" : "", c->lines,
+               c->lost, c->trouble ? "; " : "", c->trouble ? c->why : "");
         if (level > 0)
-            printf("      %" PRIu64 " puts joined, %" PRIu64 " summaries, %" PRIu64 " puts skipped by the mode; rotated "
+            printf("      %" PRIu64 " puts joined, %" PRIu64 " summaries, %" PRIu64 " skipped by the mode; rotated "
                    "at %.1f MB, %.1f hours, %u kept\n", c->joined, c->summaries, c->skipped,
                    (double)conf[i].limits.maxBytes / 1e6, conf[i].limits.maxAge / 3600, conf[i].limits.keep);
     }
