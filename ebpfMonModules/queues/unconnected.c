@@ -274,32 +274,49 @@ static int describeNameServers(pid_t client, ebpfMonSearchProtocol protocol, uin
 /* --- the sentence ------------------------------------------------------------------------------------------------- */
 
 /* Two processes have the UDP port to which the search went by unicast: the kernel gives it to one of them (udp(7),
- * SO_REUSEADDR). Nonzero: so it is. */
-static int describeSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, char *text, size_t size)
+ * SO_REUSEADDR). Nonzero: so it is; "pid" gets both. */
+static int findSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, pid_t pid[2])
 {
     const struct ebpfMonPeer *way = &q->search.way;
     const ebpfMonReasonSocket *first = NULL;
-    char one[100], two[100];
 
     /* a server of pvAccess passes such a search on to the others (CMD_ORIGIN_TAG) */
-    if (q->search.protocol == ebpfMonSearchPva || !way->saddr || !isOwnAddress(q->client, way->saddr))
+    if (q->search.protocol == ebpfMonSearchPva || !way->saddr)
         return 0;
     for (unsigned i = 0; i < s->count; i++) {
         const ebpfMonReasonSocket *socket = &s->socket[i];
 
-        if (!socket->pid || !takesFrom(socket, way->netns, way->saddr, way->sport))
+        if (!socket->pid || !takesFrom(socket, way->netns, way->saddr, way->sport) ||
+            !isOwnAddress(socket->pid, way->saddr))
             continue;
-        if (!first) {
-            first = socket;
-        } else if (first->pid != socket->pid && first->addr == socket->addr) {
-            nameProcess(first->pid, one, sizeof(one));
-            nameProcess(socket->pid, two, sizeof(two));
-            snprintf(text, size, "it is searched by unicast at UDP port %u, which %s and %s share: only one of them "
-                     "gets it", ntohs(way->sport), one, two);
+        pid[first != NULL] = socket->pid;
+        if (first && first->pid != socket->pid && first->addr == socket->addr)
             return 1;
-        }
+        first = first ? first : socket;
     }
     return 0;
+}
+
+/* Nonzero, as describeReason. It says, too, which of the two has the name: a watched IOC, or who has answered a search
+ * that came to both. */
+static int describeSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReasonQuestion *q, char *text, size_t size)
+{
+    const struct ebpfMonPeer *a = &q->search.server[0];
+    struct ebpfMonPeer peer = { .saddr = a->saddr, .sport = a->sport, .netns = a->netns, .addr = a->saddr };
+    char one[100], two[100];
+    pid_t pid[2], holder;
+
+    if (!findSharedPort(s, q, pid))
+        return 0;
+    nameProcess(pid[0], one, sizeof(one));
+    nameProcess(pid[1], two, sizeof(two));
+    snprintf(text, size, "it is searched by unicast at UDP port %u, which %s and %s share: only one of them gets it",
+             ntohs(q->search.way.sport), one, two);
+    holder = q->owners == 1 ? q->owner[0].pid : !q->owners && q->search.servers == 1 ?
+             ebpfMonServerSocketsFindProcess(&peer) : 0;
+    if (holder && (holder == pid[0] || holder == pid[1]))
+        ebpfMonTextAdd(text, size, "; pid %d has the name", (int)holder);
+    return 1;
 }
 
 typedef struct {
@@ -447,9 +464,9 @@ static int describeReason(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
                  "later", q->search.minor, CA_MINOR_MIN);
         return 1;
     }
-    if (q->client && describeSharedPort(s, q, text, size))
+    if (describeSharedPort(s, q, text, size))
         return 1;
-    if (q->client && q->search.servers)
+    if (q->client && q->search.servers && !q->search.isNever) /* else it was the search of another client */
         return describeAnswer(q, text, size);
     isFault = q->client && describeNameServers(q->client, q->search.protocol, netns, nameServer, sizeof(nameServer));
     if (isFault)
@@ -601,15 +618,15 @@ static void addNames(ebpfMonUnconnected *u, unsigned names)
 {
     for (unsigned i = 0; i < names && u->count < EBPFMON_UNCONNECTED_ROWS; i++) {
         const ebpfMonSearchState *name = &u->never[i];
-        pid_t client = findClient(&u->sockets, &name->way);
+        pid_t client = findClient(&u->sockets, &name->way), pid[2];
         askedName *a = &u->asked[u->count];
 
-        if (!client || client == getpid() || findAsked(u, name->name, client, 1))
+        if (client == getpid() || findAsked(u, name->name, client, 1))
             continue;
         memset(a, 0, sizeof(*a));
         a->q.search = *name;
         a->q.client = client;
-        u->count++;
+        u->count += client || findSharedPort(&u->sockets, &a->q, pid); /* else the reason is on the client's host */
     }
 }
 
@@ -678,7 +695,7 @@ static void checkField(const ebpfMonCatalogue *cat, long record, const char *fie
 /* The IOCs that have the record of this name. */
 static void findOwners(const ebpfMonUnconnected *u, ebpfMonReasonQuestion *q)
 {
-    uint32_t netns = ebpfMonProcNetns(q->client);
+    uint32_t netns = q->client ? ebpfMonProcNetns(q->client) : q->search.way.netns;
     size_t n = ebpfMonPutGetRecordLength(q->search.name);
     char record[EBPFMON_SEARCH_NAME_SIZE];
     long found;
@@ -729,6 +746,8 @@ static void describeClient(const ebpfMonUnconnected *u, const askedName *a, char
     else if (a->ioc)
         snprintf(text, size, "IOC %s, link %s.%s", a->ioc->name, ebpfMonCatalogueName(a->ioc->cat, a->link->record),
                  a->ioc->cat->field[a->link->field].name);
+    else if (!a->q.client)
+        ebpfMonPeerTextEnd(a->q.search.way.addr, a->q.search.way.addr6, a->q.search.way.port, text, size);
     else if (ebpfMonProcCommand(a->q.client, command, sizeof(command)) == 0)
         snprintf(text, size, "%s (%d)", command, (int)a->q.client);
 }

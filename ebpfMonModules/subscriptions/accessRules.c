@@ -127,14 +127,16 @@ static void addMembers(ebpfMonMem *mem, const struct layoutList *list, const cha
 }
 
 /* One rule that allows to write, and what it wants. */
-static void addRule(ebpfMonMem *mem, const struct group *g, uint64_t group, const struct rule *r, char *text,
+static void addRule(ebpfMonMem *mem, const struct group *g, uint64_t group, const struct rule *r, int level, char *text,
                     size_t size)
 {
     char calc[80];
 
     readName(mem, r->calc, calc, sizeof(calc));
     ebpfMonTextAdd(text, size, "RULE(%d,WRITE)", r->level);
-    if (isRefusing(g, r)) {
+    if (r->level < level) { /* asLibRoutines.c, asComputePvt */
+        ebpfMonTextAdd(text, size, " is not for this field, of level %d", level);
+    } else if (isRefusing(g, r)) {
         ebpfMonTextAdd(text, size, " wants %s, which is not %s", calc, r->result == 1 ? "known" : "so");
         addBadInputs(mem, g, group, r, text, size);
     } else if (r->uags.count || r->hags.count) {
@@ -142,12 +144,12 @@ static void addRule(ebpfMonMem *mem, const struct group *g, uint64_t group, cons
         addMembers(mem, &r->uags, "UAG", text, size);
         addMembers(mem, &r->hags, "HAG", text, size);
     } else {
-        ebpfMonTextAdd(text, size, " allows it now: rights have changed since, the field has a higher level, or "
-                       "it wants more (METHOD, AUTHORITY, PROTOCOL)");
+        ebpfMonTextAdd(text, size, " allows it now: rights have changed since, or it wants more (METHOD, "
+                       "AUTHORITY, PROTOCOL)");
     }
 }
 
-int ebpfMonAccessRulesDescribe(ebpfMonMem *mem, pid_t pid, const char *asg, char *text, size_t size)
+int ebpfMonAccessRulesDescribe(ebpfMonMem *mem, pid_t pid, const char *asg, int level, char *text, size_t size)
 {
     struct group g;
     struct rule r;
@@ -168,7 +170,7 @@ int ebpfMonAccessRulesDescribe(ebpfMonMem *mem, pid_t pid, const char *asg, char
         if (r.access != asWRITE || rules++ >= SHOWN_MAX)
             continue;
         ebpfMonTextAdd(text, size, "%s", rules == 1 ? ": " : "; ");
-        addRule(mem, &g, group, &r, text, size);
+        addRule(mem, &g, group, &r, level, text, size);
     }
     if (!rules)
         ebpfMonTextAdd(text, size, " has no rule that allows to write");
@@ -231,7 +233,7 @@ static void lookAtGroup(const ebpfMonAccessState *state, struct accessGroup *gro
         ebpfMonMemReadNow(pid, state->variable, &base, sizeof(base)) || base != state->base)
         return; /* the last: asInit has freed the groups meanwhile */
     if (refusing & ~group->refusing && (!group->toldAt || now - group->toldAt > TOLD_NS) &&
-        ebpfMonAccessRulesDescribe(mem, pid, name, why, sizeof(why)) == 0) {
+        ebpfMonAccessRulesDescribe(mem, pid, name, 0, why, sizeof(why)) == 0) {
         snprintf(text, sizeof(text), "rights have changed by themselves: %s", why);
         tell(arg, text);
         group->toldAt = now;

@@ -206,21 +206,32 @@ static void addSubscription(void *arg, const ebpfMonFlowClient *client, const eb
     w->matching++;
 }
 
-/* Compares VAL with what the record posted last. Stops: it is within the deadband, so it was not posted. Not known: VAL
- * was written and the record has not processed since; whether that was posted depends on the field (dbAccess.c, dbPut).
- * Else fine, and "text" is not set. */
+/* Nonzero: a put to VAL does not post it, because it has the record process, which does (dbAccess.c, dbPut). */
+static int isPostedByProcessing(const why *w)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(w->at.cat, w->at.cat->rec[w->at.record].rtype, "VAL");
+    struct layoutFldDes des;
+
+    return f && w->at.mem && ebpfMonMemRead(w->at.mem, f->addr, &des, sizeof(des)) == 0 && (des.bits & 1);
+}
+
+/* Compares VAL with what the record posted last. Stops: it is within the deadband, or was written and the record has
+ * not processed since, so it was not posted. Not known: the same, and perhaps the put posted it. Else fine, and "text"
+ * is not set. */
 static whyVerdict comparePosted(why *w, const char *last, const char *band, char *text, size_t size)
 {
     double value = ebpfMonWhyReadNumber(&w->at, "VAL"), posted = ebpfMonWhyReadNumber(&w->at, last);
     double deadband = ebpfMonWhyReadNumber(&w->at, band);
+    char scan[40];
 
     if (strcmp(w->field, "VAL") != 0 || isnan(value) || isnan(posted) || isnan(deadband) || value == posted ||
         deadband < 0 || (fabs(value - posted) > deadband && !w->isStill))
         return whyFine;
     if (fabs(value - posted) > deadband) {
         snprintf(text, size, "VAL is %.15g, and the last value that its processing has posted is %.15g: it was written "
-                 "and has not processed since", value, posted);
-        return whyUnknown;
+                 "and has not processed since (SCAN is %s)", value, posted,
+                 ebpfMonWhyReadText(&w->at, "SCAN", scan, sizeof(scan)));
+        return isPostedByProcessing(w) ? whyStops : whyUnknown;
     }
     snprintf(text, size, "VAL is %.15g and was not posted: it is within %s (%.15g) of the last posted value, %.15g",
              value, band, deadband, posted);
@@ -263,8 +274,9 @@ static int hasHiddenClients(why *w)
     return !w->monitors && count[ebpfMonFlowQsrv1] + count[ebpfMonFlowQsrv2] + count[ebpfMonFlowNobody];
 }
 
-/* A filter of a channel (dbChannel.h, chFilter), the plugin behind it (chfPlugin.c, chfFilter), and the data of "dbnd"
- * (filters/dbnd.c), as in 7.0.8. The text of the filter tells whether they lie so. */
+/* A filter of a channel (dbChannel.h, chFilter), the plugin behind it (chfPlugin.c, chfFilter), and the data of "dbnd",
+ * "sync" (filters/dbnd.c, sync.c) and of the state of that (dbState.c), as in 7.0.8. The text of the filter tells
+ * whether they lie so. */
 struct filter {
     struct layoutNode list, pre, post;
     uint64_t chan, plug, functions[4], puser;
@@ -276,6 +288,25 @@ struct filterDeadband {
     int32_t mode, pad;
     double  cval, hyst, last;
 };
+struct filterSync {
+    int32_t  mode;
+    char     state[20];
+    uint64_t id;
+};
+struct filterState {
+    struct layoutNode node;
+    int32_t  status, pad;
+    uint64_t name;
+};
+#define FILTERS_MAX 8
+enum { syncWhile = 4, syncUnless = 5 };
+
+/* One filter of the channel. */
+typedef struct {
+    char     name[16];
+    const char *text;   /* from its name on in that of the channel */
+    uint64_t data;
+} channelFilter;
 
 /* The number after the first colon that a number follows; NaN: there is none. */
 static double findNumber(const char *text)
@@ -291,13 +322,13 @@ static double findNumber(const char *text)
     return NAN;
 }
 
-/* The only filter of this channel: its name, and as much of its data as fits. 0, or -1: it has none, or more, or they
- * lie otherwise. */
-static int readFilter(const why *w, char *name, size_t nameSize, void *data, size_t size)
+/* The filters of the channel, in the order in which an update passes them. Returns their number; 0: they lie
+ * otherwise, or there are too many. */
+static unsigned readFilters(const why *w, channelFilter list[FILTERS_MAX])
 {
     ebpfMonMem *mem = w->at.mem;
     int hasChannels = mem && w->sub.at && w->at.cat->base->has.channels;
-    uint64_t channel = hasChannels ? ebpfMonMemPtr(mem, w->sub.at + EBPFMON_EVENT_CHANNEL) : 0;
+    uint64_t channel = hasChannels ? ebpfMonMemPtr(mem, w->sub.at + EBPFMON_EVENT_CHANNEL) : 0, at;
     struct {
         struct layoutDbChannel head;
         int64_t elements;
@@ -306,72 +337,109 @@ static int readFilter(const why *w, char *name, size_t nameSize, void *data, siz
     } chan;
     struct filterPlugin plugin;
     struct filter filter;
+    unsigned n = 0;
 
-    return !channel || ebpfMonMemRead(mem, channel, &chan, sizeof(chan)) || chan.filters.count != 1 ||
-           chan.head.addr.precord != w->at.cat->rec[w->at.record].addr ||
-           ebpfMonMemRead(mem, chan.filters.first, &filter, sizeof(filter)) || filter.chan != channel ||
-           ebpfMonMemStr(mem, ebpfMonMemPtr(mem, filter.plug + sizeof(struct layoutNode)), name, nameSize) < 0 ||
-           ebpfMonMemRead(mem, filter.puser, &plugin, sizeof(plugin)) ||
-           (size && ebpfMonMemRead(mem, plugin.puser, data, size)) ? -1 : 0;
-}
+    if (!channel || ebpfMonMemRead(mem, channel, &chan, sizeof(chan)) || chan.filters.count > FILTERS_MAX ||
+        chan.head.addr.precord != w->at.cat->rec[w->at.record].addr)
+        return 0;
+    for (at = chan.filters.first; at && (int)n < chan.filters.count; at = filter.list.next) {
+        channelFilter *f = &list[n];
 
-/* The data of the filter "dbnd" of this channel. 0, or -1. */
-static int readDeadband(const why *w, struct filterDeadband *band)
-{
-    char name[8];
-
-    return readFilter(w, name, sizeof(name), band, sizeof(*band)) || strcmp(name, "dbnd") != 0 ||
-           band->cval != findNumber(strchr(w->sub.pv, '{')) ? -1 : 0;
-}
-
-/* "dec" lets one of n updates through (filters/decimate.c): *i is how many the last one is behind it, plus 1; 0: n. */
-static int readDecimation(const why *w, int32_t *n, int32_t *i)
-{
-    int32_t data[2];
-    char name[8];
-
-    if (readFilter(w, name, sizeof(name), data, sizeof(data)) || strcmp(name, "dec") != 0 ||
-        data[0] != findNumber(strchr(w->sub.pv, '{')) || data[0] < 1 || data[1] < 0 || data[1] >= data[0])
-        return -1;
-    *n = data[0];
-    *i = data[1] ? data[1] : data[0];
-    return 0;
-}
-
-/* Nonzero: the filter changes updates, and leaves none out. */
-static int keepsUpdates(const why *w)
-{
-    char name[8];
-
-    return readFilter(w, name, sizeof(name), NULL, 0) == 0 && (strcmp(name, "ts") == 0 || strcmp(name, "arr") == 0);
-}
-
-static void judgeFilter(why *w)
-{
-    const char *filters = strchr(w->sub.pv, '{');
-    struct filterDeadband band, again;
-    int isKnown = strcmp(w->field, "VAL") == 0 && readDeadband(w, &band) == 0;
-    double value = NAN;
-    int32_t n, i;
-
-    if (isKnown) {
-        ebpfMonMemFlush(w->at.mem);
-        value = ebpfMonWhyReadNumber(&w->at, "VAL");
-        isKnown = readDeadband(w, &again) == 0 && again.last == band.last; /* else an update came in between */
+        if (ebpfMonMemRead(mem, at, &filter, sizeof(filter)) || filter.chan != channel ||
+            ebpfMonMemStr(mem, ebpfMonMemPtr(mem, filter.plug + sizeof(struct layoutNode)), f->name,
+                          sizeof(f->name)) < 0 ||
+            ebpfMonMemRead(mem, filter.puser, &plugin, sizeof(plugin)) ||
+            (f->text = strstr(strchr(w->sub.pv, '{'), f->name)) == NULL)
+            return 0;
+        f->data = plugin.puser;
+        n++;
     }
-    if (isKnown && !isnan(value) && value != band.last && fabs(value - band.last) <= band.hyst)
-        setStep(w, stepPost, whyStops, "VAL is %.15g and was not sent: the filter of the channel, %s, lets a change of "
-                "more than %.15g through, and the last value that it did is %.15g", value, filters, band.hyst,
-                band.last);
-    else if (isKnown && !isnan(value))
-        setStep(w, stepPost, whyFine, "the filter of the channel, %s, last let %.15g through", filters, band.last);
-    else if (readDecimation(w, &n, &i) == 0)
-        setStep(w, stepPost, i > 1 ? whyStops : whyFine, "the filter of the channel, %s, lets one of %d updates "
-                "through; it has left out %d since the last one", filters, (int)n, (int)i - 1);
-    else if (keepsUpdates(w))
-        setStep(w, stepPost, whyFine, "the filter of the channel, %s, leaves no update out", filters);
+    return (int)n == chan.filters.count ? n : 0;
+}
+
+/* "dbnd": VAL is within the deadband around the last value that it let through. */
+static whyVerdict judgeDeadband(const why *w, const channelFilter *f, char *text, size_t size)
+{
+    struct filterDeadband band, again;
+    double value;
+
+    if (strcmp(w->field, "VAL") != 0 || ebpfMonMemRead(w->at.mem, f->data, &band, sizeof(band)) ||
+        band.cval != findNumber(f->text))
+        return whyUnknown;
+    ebpfMonMemFlush(w->at.mem);
+    value = ebpfMonWhyReadNumber(&w->at, "VAL");
+    if (isnan(value) || ebpfMonMemRead(w->at.mem, f->data, &again, sizeof(again)) || again.last != band.last)
+        return whyUnknown; /* the last: an update came in between */
+    if (value == band.last || fabs(value - band.last) > band.hyst) {
+        snprintf(text, size, "last let %.15g through", band.last);
+        return whyFine;
+    }
+    snprintf(text, size, "lets a change of more than %.15g through, and VAL is %.15g and was not sent: the last value "
+             "that it let through is %.15g", band.hyst, value, band.last);
+    return whyStops;
+}
+
+/* "dec" lets one of n updates through (filters/decimate.c), and counts from 0 to n - 1. */
+static whyVerdict judgeDecimation(const why *w, const channelFilter *f, char *text, size_t size)
+{
+    int32_t data[2], left;
+
+    if (ebpfMonMemRead(w->at.mem, f->data, data, sizeof(data)) || data[0] != findNumber(f->text) || data[0] < 1 ||
+        data[1] < 0 || data[1] >= data[0])
+        return whyUnknown;
+    left = (data[1] ? data[1] : data[0]) - 1;
+    snprintf(text, size, "lets one of %d updates through; it has left out %d since the last one", (int)data[0],
+             (int)left);
+    return left ? whyStops : whyFine;
+}
+
+/* "sync" lets updates through while a state is set, or is not; in its other modes one when that changes. */
+static whyVerdict judgeSync(const why *w, const channelFilter *f, char *text, size_t size)
+{
+    static const char *const modes[] = { "once before %s is set", "once when %s is set", "once before %s is cleared",
+                                         "once when %s is cleared", "while %s is set", "unless %s is set" };
+    struct filterSync sync;
+    struct filterState state;
+    char name[20], when[80];
+
+    if (ebpfMonMemRead(w->at.mem, f->data, &sync, sizeof(sync)) || sync.mode < 0 || sync.mode > syncUnless ||
+        ebpfMonMemRead(w->at.mem, sync.id, &state, sizeof(state)) ||
+        ebpfMonMemStr(w->at.mem, state.name, name, sizeof(name)) < 0 ||
+        strncmp(name, sync.state, sizeof(name)) != 0)
+        return whyUnknown;
+    snprintf(when, sizeof(when), modes[sync.mode], name);
+    snprintf(text, size, "lets updates through %s, and it is %s", when, state.status ? "set" : "not set");
+    return sync.mode >= syncWhile && (sync.mode == syncWhile) == (state.status != 0) ? whyFine : whyStops;
+}
+
+static whyVerdict judgeOneFilter(const why *w, const channelFilter *f, char *text, size_t size)
+{
+    if (strcmp(f->name, "dbnd") == 0)
+        return judgeDeadband(w, f, text, size);
+    if (strcmp(f->name, "dec") == 0)
+        return judgeDecimation(w, f, text, size);
+    if (strcmp(f->name, "sync") == 0)
+        return judgeSync(w, f, text, size);
+    snprintf(text, size, "leaves no update out");
+    return strcmp(f->name, "ts") == 0 || strcmp(f->name, "arr") == 0 ? whyFine :
+           whyUnknown;
+}
+
+/* The first filter that leaves something out; one that is not known hides those behind it. */
+static void judgeFilters(why *w)
+{
+    whyVerdict verdict = whyUnknown;
+    channelFilter list[FILTERS_MAX];
+    char text[300] = "";
+    unsigned n = readFilters(w, list), i = 0;
+
+    while (i < n && (verdict = judgeOneFilter(w, &list[i], text, sizeof(text))) == whyFine)
+        i++;
+    if (verdict == whyUnknown)
+        setStep(w, stepPost, whyUnknown, "what the filter of the channel leaves out: %s", strchr(w->sub.pv, '{'));
     else
-        setStep(w, stepPost, whyUnknown, "what the filter of the channel leaves out: %s", filters);
+        setStep(w, stepPost, verdict, "the filter %s of the channel, %s, %s", list[i < n ? i : n - 1].name,
+                strchr(w->sub.pv, '{'), text);
 }
 
 /* An IOC without a free file accepts no connection, and goes on to answer searches. */
@@ -443,7 +511,7 @@ static void judgePost(why *w)
     else if (posted != whyFine)
         setStep(w, stepPost, posted, "%s", text);
     else if (w->matching && strchr(w->sub.pv, '{'))
-        judgeFilter(w);
+        judgeFilters(w);
     else if (w->known < 0)
         setStep(w, stepPost, whyUnknown, "%s", w->unknown);
     else if (!w->matching)

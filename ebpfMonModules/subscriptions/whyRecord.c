@@ -28,6 +28,7 @@
 #define FUTURE_SECONDS 60.0 /* a time stamp that is so far ahead; by less: TAI, which some timing systems have */
 #define DEPTH_MAX     3    /* sources of sources */
 #define SOURCES_MAX   60   /* that are looked at for one answer */
+#define PROCESSORS_MAX 8   /* records that process one, that are looked at */
 
 /* A record as it was at one moment. */
 typedef struct {
@@ -116,10 +117,20 @@ double ebpfMonWhyReadNumber(const ebpfMonWhyPlace *p, const char *name)
     return end == text || *end ? NAN : number;
 }
 
-/* Fields of the type DBF_MENU have their number in memory. */
 static int readRaw(const ebpfMonWhyPlace *p, uint16_t offset, void *to, size_t size)
 {
     return p->mem ? ebpfMonMemRead(p->mem, p->cat->rec[p->record].addr + offset, to, size) : -1;
+}
+
+/* VAL as a number, also of bi, mbbo and their kin; NaN: it is none. */
+static double readValue(const ebpfMonWhyPlace *p)
+{
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, p->cat->rec[p->record].rtype, "VAL");
+    uint16_t number;
+
+    if (f && f->type == ebpfMonDbfEnum)
+        return readRaw(p, f->offset, &number, sizeof(number)) ? NAN : number;
+    return ebpfMonWhyReadNumber(p, "VAL");
 }
 
 static void readState(const ebpfMonWhyPlace *p, recordState *s)
@@ -144,7 +155,7 @@ static void readState(const ebpfMonWhyPlace *p, recordState *s)
     s->disa = ebpfMonWhyReadNumber(p, "DISA");
     s->disv = ebpfMonWhyReadNumber(p, "DISV");
     s->udf = ebpfMonWhyReadNumber(p, "UDF") > 0;
-    s->val = ebpfMonWhyReadNumber(p, "VAL");
+    s->val = readValue(p);
     ebpfMonWhyReadText(p, "SCAN", s->scan, sizeof(s->scan));
 }
 
@@ -389,16 +400,35 @@ static const char *describeAlarm(const ebpfMonWhyPlace *p, int stat, char *text,
     return text;
 }
 
-/* Nonzero: its value is not that of its source, so what follows is of an old value. */
+/* Nonzero: its value is not that of its source, so what follows is of an old value; or its device did not take it. */
 static int isSourceBad(const recordState *s)
 {
     switch (s->sevr < INVALID_ALARM ? NO_ALARM : s->stat) {
+    case SOFT_ALARM: case WRITE_ALARM:
     case READ_ALARM: case COMM_ALARM: case TIMEOUT_ALARM: case LINK_ALARM: case CALC_ALARM: case SCAN_ALARM:
     case HW_LIMIT_ALARM: case UDF_ALARM: case DISABLE_ALARM: case BAD_SUB_ALARM:
         return 1;
     default:
         return 0;
     }
+}
+
+/* Nonzero: Base has set PACT for good: record support does so without device support (readValue of aiRecord.c and its
+ * kin), sub without a routine (subRecord.c, init_record). */
+static int isUnable(const ebpfMonWhyPlace *p, char *why, size_t size)
+{
+    uint32_t rtype = p->cat->rec[p->record].rtype;
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, rtype, "DSET");
+    char text[60];
+    uint64_t dset;
+
+    why[0] = 0;
+    if (ebpfMonWhyReadText(p, "DTYP", text, sizeof(text))[0] && f && !readRaw(p, f->offset, &dset, sizeof(dset)) &&
+        !dset)
+        snprintf(why, size, "the IOC has no device support \"%s\"", text);
+    else if (strcmp(p->cat->rtype[rtype].name, "sub") == 0 && !ebpfMonWhyReadText(p, "SNAM", text, sizeof(text))[0])
+        snprintf(why, size, "SNAM is empty");
+    return why[0] != 0;
 }
 
 static int findInputFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size);
@@ -418,6 +448,8 @@ static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, in
     } else if (!isnan(s->disa) && s->disa == s->disv) {
         snprintf(text, size, "it is disabled: DISA is %.0f, as DISV", s->disa);
         addDisabler(l, p, text, size);
+    } else if (s->pact && isUnable(p, why, sizeof(why))) {
+        snprintf(text, size, "it never processes: PACT is 1, because %s", why);
     } else if (s->pact && findActive(p, why, sizeof(why)) == 0) {
         snprintf(text, size, "PACT is 1: it is processing, and has not completed (%s)", why);
         if (findHungCallbacks(p, thread, sizeof(thread), why, sizeof(why)) == 0)
@@ -431,8 +463,8 @@ static int findFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, in
     } else if (s->stat == LINK_ALARM && s->sevr >= INVALID_ALARM && findLinkFault(l, p, text, size)) {
         return 1;
     } else if (isSourceBad(s) && (s->stat != UDF_ALARM || !depth || l->isInvalid)) {
-        snprintf(text, size, "its value is not valid: alarm INVALID, %s",
-                 describeAlarm(p, s->stat, alarm, sizeof(alarm)));
+        snprintf(text, size, "%s: alarm INVALID, %s", s->stat == WRITE_ALARM ? "it could not write" :
+                 "its value is not valid", describeAlarm(p, s->stat, alarm, sizeof(alarm)));
     } else {
         return 0;
     }
@@ -676,9 +708,22 @@ static double convertInput(const ebpfMonWhyPlace *p, double source)
 
     if (strcmp(ebpfMonWhyReadText(p, "DTYP", dtyp, sizeof(dtyp)), "Soft Channel") != 0)
         return NAN;
-    if (strcmp(type, "longin") == 0 || strcmp(type, "int64in") == 0)
+    if (strcmp(type, "longin") == 0 || strcmp(type, "int64in") == 0 || strcmp(type, "bi") == 0 ||
+        strcmp(type, "mbbi") == 0)
         return trunc(source);
     return strcmp(type, "ai") == 0 && ebpfMonWhyReadNumber(p, "SMOO") == 0 ? source : NAN;
+}
+
+/* Nonzero: both have a text as their value, and it is not the same one. */
+static int hasOtherText(const ebpfMonWhyPlace *p, const ebpfMonWhyPlace *source, char own[80], char other[80])
+{
+    const ebpfMonField *a = ebpfMonCatalogueFieldNamed(p->cat, p->cat->rec[p->record].rtype, "VAL");
+    const ebpfMonField *b = ebpfMonCatalogueFieldNamed(source->cat, source->cat->rec[source->record].rtype, "VAL");
+    char dtyp[48];
+
+    return a && b && a->type == ebpfMonDbfString && b->type == ebpfMonDbfString &&
+           strcmp(ebpfMonWhyReadText(p, "DTYP", dtyp, sizeof(dtyp)), "Soft Channel") == 0 &&
+           strcmp(ebpfMonWhyReadText(p, "VAL", own, 80), ebpfMonWhyReadText(source, "VAL", other, 80)) != 0;
 }
 
 /* Its source has another value, and nothing processes the record. */
@@ -686,51 +731,92 @@ static int findLag(look *l, const ebpfMonWhyPlace *p, const recordState *s, char
 {
     const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, p->cat->rec[p->record].rtype, "INP");
     int isPassive = strcmp(s->scan, "Passive") == 0, isFound = 0;
-    double age = findAge(p, s, l->now), sourceAge, value;
+    double age = findAge(p, s, l->now), sourceAge = 0, value = NAN;
+    char own[80] = "", other[80] = "";
     recordState source;
     input in;
 
-    if (!l->isStill || !f || !isInput(p, f) || isnan(s->val) || (!isPassive && strcmp(s->scan, "Event") != 0) ||
+    if (!l->isStill || !f || !isInput(p, f) || (!isPassive && strcmp(s->scan, "Event") != 0) ||
         readInput(l, p, f, &in))
         return 0;
     if (in.at.cat && !in.name[ebpfMonPutGetRecordLength(in.name)]) {
         readState(&in.at, &source);
         sourceAge = findAge(&in.at, &source, l->now);
         value = source.isRead ? convertInput(p, source.val) : NAN;
-        isFound = !isnan(value) && value != s->val && (in.isCp ? sourceAge > 1 : age > OLD_SECONDS);
+        isFound = (!isnan(value) && !isnan(s->val) ? value != s->val : hasOtherText(p, &in.at, own, other)) &&
+                  (in.isCp ? sourceAge > 1 : age > OLD_SECONDS);
+        if (!own[0] && !other[0]) {
+            snprintf(own, sizeof(own), "%.15g", s->val);
+            snprintf(other, sizeof(other), "%.15g", value);
+        }
     }
     if (isFound && in.isCp)
-        snprintf(text, size, "an update of its CP link was lost: INP is %s and %.15g since %.0f s, and it is %.15g; "
-                 "queue scanOnce of this IOC overflowed %.0f times", in.name, value, sourceAge, s->val,
-                 findOverflows(p->ioc));
+        snprintf(text, size, "an update of its CP link was lost: INP is %s and %s since %.0f s, and it is %s; queue "
+                 "scanOnce of this IOC overflowed %.0f times", in.name, other, sourceAge, own, findOverflows(p->ioc));
     else if (isFound)
-        snprintf(text, size, "SCAN is %s, and it has not processed for %.0f s; INP is %s and has changed: it is %.15g, "
-                 "and this record %.15g", s->scan, age, in.name, value, s->val);
+        snprintf(text, size, "SCAN is %s, and it has not processed for %.0f s; INP is %s and has changed: it is %s, "
+                 "and this record %s", s->scan, age, in.name, other, own);
     ebpfMonWhyPlaceClear(&in.at);
     return isFound;
 }
 
-/* Nobody but a record whose forward link leads to it processes it, as far as is known, and that one is ill. */
+/* A record of which a link processes this one. */
+typedef struct {
+    uint32_t record;
+    char     field[16];
+} processor;
+
+/* Returns how many there are; the first ones are in "list". */
+static unsigned listProcessors(look *l, const ebpfMonWhyPlace *p, processor list[PROCESSORS_MAX])
+{
+    unsigned n = 0;
+
+    ebpfMonTargetsLock(l->targets); /* links are exchanged under it (ioc/recordLinks.h) */
+    for (uint32_t i = 0; i < p->cat->count; i++) {
+        const ebpfMonRecord *r = &p->cat->rec[i];
+
+        for (uint32_t k = 0; k < r->toCount; k++) {
+            if (r->to[k] != p->record || i == p->record)
+                continue;
+            if (n < PROCESSORS_MAX) {
+                list[n].record = i;
+                memcpy(list[n].field, p->cat->field[r->to[r->toCount + k]].name, sizeof(list[n].field));
+            }
+            n++;
+        }
+    }
+    ebpfMonTargetsUnlock(l->targets);
+    return n;
+}
+
+/* Nobody but records whose links lead to it processes it, as far as is known, and all of them are ill. */
 static int findProcessor(look *l, const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size)
 {
+    processor list[PROCESSORS_MAX];
     ebpfMonWhyPlace from = *p;
-    char why[400];
+    char why[400], first[400] = "";
+    unsigned n;
 
     if (!l->isStill || strcmp(s->scan, "Passive") != 0 || !(findAge(p, s, l->now) > OLD_SECONDS))
         return 0;
-    for (from.record = 0; from.record < p->cat->count; from.record++) {
+    n = listProcessors(l, p, list);
+    for (unsigned i = 0; i < n; i++) {
         recordState of;
 
-        if (p->cat->rec[from.record].fwd != p->record)
-            continue;
+        if (n > PROCESSORS_MAX)
+            return 0;
+        from.record = list[i].record;
         readState(&from, &of);
         if (!of.isRead || !findFault(l, &from, &of, 1, why, sizeof(why)))
             return 0;
-        snprintf(text, size, "SCAN is Passive, and it has not processed for %.0f s; FLNK of %s processes it: %s",
-                 findAge(p, s, l->now), ebpfMonCatalogueName(p->cat, from.record), why);
-        return 1;
+        if (!i)
+            ebpfMonTextCopy(first, sizeof(first), why);
     }
-    return 0;
+    if (!n)
+        return 0;
+    snprintf(text, size, "SCAN is Passive, and it has not processed for %.0f s; %s of %s processes it: %s",
+             findAge(p, s, l->now), list[0].field, ebpfMonCatalogueName(p->cat, list[0].record), first);
+    return 1;
 }
 
 static int findSimulation(const ebpfMonWhyPlace *p, char *text, size_t size)

@@ -143,6 +143,14 @@ static int describeNotify(pid_t pid, ebpfMonCatalogue *cat, uint32_t record, cha
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
 
+/* Its level of access security (dbFldDes.as_level). */
+static int readLevel(ebpfMonMem *mem, const ebpfMonField *f)
+{
+    struct layoutFldDes des;
+
+    return ebpfMonMemRead(mem, f->addr, &des, sizeof(des)) ? 0 : (int)des.as_level;
+}
+
 /* Why a put was refused, as far as the record, access security and the server say it. */
 static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
                             const ebpfMonPut *put, char *text, size_t size)
@@ -159,13 +167,25 @@ static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *
     else if (put->result == ebpfMonPutDenied && f && f->special == SPC_NOMOD)
         snprintf(text, size, "nobody may write the field %s", field);
     else if (put->result == ebpfMonPutDenied && mem &&
-             ebpfMonAccessRulesDescribe(mem, pid, asg, rules, sizeof(rules)) == 0)
+             ebpfMonAccessRulesDescribe(mem, pid, asg, f ? readLevel(mem, f) : 0, rules, sizeof(rules)) == 0)
         snprintf(text, size, "access security does not allow it; %s", rules);
     else if (put->result == ebpfMonPutDenied)
         snprintf(text, size, "no write access by access security (ASG %s), or a field that nobody may write",
                  asg[0] ? asg : "DEFAULT");
     else
         snprintf(text, size, "%s", put->message[0] ? put->message : words[0] ? words : "the IOC gives no reason");
+}
+
+/* Which elements a put to an array beyond its room made: dbPut (dbAccess.c) leaves the others out. Nonzero: so it is. */
+static int isTooLong(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
+                     const ebpfMonPut *put, char *text, size_t size)
+{
+    double room = strcmp(field, "VAL") == 0 ? readFieldNumber(mem, cat, record, "NELM") : NAN;
+
+    if (!(room > 0) || (double)put->count <= room)
+        return 0;
+    snprintf(text, size, "only the first %.0f of %ld elements: NELM is %.0f", room, put->count, room);
+    return 1;
 }
 
 /* Which limit the value after the put is. */
@@ -182,23 +202,36 @@ static const char *nameLimit(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint3
     return NULL;
 }
 
-/* Nonzero: the record has processed since the put and has read its value anew, so that what was put is gone; "input"
- * gets INP. */
-static int isReadAgain(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
-                       const ebpfMonPut *put, char *input, size_t size)
+/* Nonzero: the record has processed without an error since the put. */
+static int hasProcessedSince(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const ebpfMonPut *put)
 {
     epicsTimeStamp stamp;
-    char simm[40], *end;
     uint16_t sevr;
 
-    readFieldText(mem, cat, record, "INP", input, size);
-    readFieldText(mem, cat, record, "SIMM", simm, sizeof(simm));
-    strtod(input, &end);
-    return strcmp(field, "VAL") == 0 && input[0] && *end && (!simm[0] || strcmp(simm, "NO") == 0) &&
-           readFieldNumber(mem, cat, record, "TSE") == 0 &&
+    return readFieldNumber(mem, cat, record, "TSE") == 0 &&
            ebpfMonMemRead(mem, cat->rec[record].addr + cat->common.time, &stamp, sizeof(stamp)) == 0 &&
            ebpfMonMemRead(mem, cat->rec[record].addr + cat->common.sevr, &sevr, sizeof(sevr)) == 0 &&
            sevr < INVALID_ALARM && epicsTimeGreaterThan(&stamp, &put->time);
+}
+
+/* Nonzero: … and has read its value anew, or makes it itself, so that what was put is gone; "how" tells by which
+ * field. */
+static int isMadeAgain(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
+                       const ebpfMonPut *put, char *how, size_t size)
+{
+    static const char *const makers[][2] = { { "calc", "CALC" }, { "calcout", "CALC" }, { "sel", "SELM" },
+                                             { "sub", "SNAM" } };
+    const char *type = cat->rtype[cat->rec[record].rtype].name, *name = "INP";
+    char text[100], simm[40], *end;
+
+    for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
+        name = strcmp(type, makers[i][0]) == 0 ? makers[i][1] : name;
+    readFieldText(mem, cat, record, name, text, sizeof(text));
+    readFieldText(mem, cat, record, "SIMM", simm, sizeof(simm));
+    snprintf(how, size, "%s %s (%s)", name[0] == 'I' ? "reads" : "makes it by", name, text);
+    strtod(text, &end);
+    return strcmp(field, "VAL") == 0 && text[0] && (*end || name[0] != 'I') && (!simm[0] || strcmp(simm, "NO") == 0) &&
+           hasProcessedSince(mem, cat, record, put);
 }
 
 /* Nonzero: this process has started after the put. */
@@ -264,9 +297,10 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
                  limit ? ": its limit is " : ": the record has changed it", limit ? limit : "");
         return ebpfMonWriteStops;
     }
-    if (put->isNumber && !isnan(now) && now != after && isReadAgain(mem, cat, record, field, put, dol, sizeof(dol))) {
-        snprintf(text, size, "%s was made, and then overwritten by its processing, which reads INP (%s): it is %.15g "
-                 "now", name, dol, now);
+    if (put->isNumber && !isnan(now) && now != after && isMadeAgain(mem, cat, record, field, put, other,
+                                                                    sizeof(other))) {
+        snprintf(text, size, "%s was made, and then overwritten by its processing, which %s: it is %.15g "
+                 "now", name, other, now);
         return ebpfMonWriteStops;
     }
     if (isMomentary(mem, cat, record, field, put, &high)) {
@@ -277,6 +311,10 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
         snprintf(text, size, "%s was made; the field is %.15g now: by its processing, or a put that is not seen", name,
                  now);
         return ebpfMonWriteUnknown;
+    }
+    if (isTooLong(mem, cat, record, field, put, other, sizeof(other))) {
+        snprintf(text, size, "%s was made, but %s", name, other);
+        return ebpfMonWriteStops;
     }
     snprintf(text, size, "%s was made", name);
     return ebpfMonWriteHolds;

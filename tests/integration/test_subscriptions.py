@@ -398,18 +398,18 @@ def test_filter(ioc, monitor):
     assert band.take(2)[-1] == 10
     ioc.put("A", 12)
     assert other.take(3)[-1] == 12
-    line, _ = answers(monitor, "post: VAL is ", name, "band@")
-    assert line == ('post: VAL is 12 and was not sent: the filter of the channel, {"dbnd":{"abs":5}}, lets a change of more than 5 through, '
-                    'and the last value that it did is 10')
+    line, _ = answers(monitor, "post: the filter dbnd ", name, "band@")
+    assert line == ('post: the filter dbnd of the channel, {"dbnd":{"abs":5}}, lets a change of more than 5 through, and VAL is 12 and was not sent: '
+                    'the last value that it let through is 10')
     _, steps = answers(monitor, "nothing stops", name, "other@")
     assert steps["post"] == ("not known", f"what the filter of the channel leaves out: {utag}")
-    assert answers(monitor, "nothing stops", name, "stamped@")[1]["post"] == ("fine", 'the filter of the channel, {"ts":{}}, leaves no update out')
+    assert answers(monitor, "nothing stops", name, "stamped@")[1]["post"] == ("fine", 'the filter ts of the channel, {"ts":{}}, leaves no update out')
     wave, part = ioc.prefix + "WAVE", '{"arr":{"s":0,"e":1}}'
     ioc.put("WAVE", [1.0] * 100)
     first = Subscriber(ioc, f"{wave}.{part}", "first")
-    assert answers(monitor, "nothing stops", wave, "first@")[1]["post"] == ("fine", f"the filter of the channel, {part}, leaves no update out")
+    assert answers(monitor, "nothing stops", wave, "first@")[1]["post"] == ("fine", f"the filter arr of the channel, {part}, leaves no update out")
     line, _ = answers(monitor, "post: the filter", name, "few@")
-    assert line == 'post: the filter of the channel, {"dec":{"n":3}}, lets one of 3 updates through; it has left out 2 since the last one'
+    assert line == 'post: the filter dec of the channel, {"dec":{"n":3}}, lets one of 3 updates through; it has left out 2 since the last one'
     ioc.put("A", 13)
     assert few.take(2)[-1] == 13
     assert "it has left out 0" in answers(monitor, "nothing stops", name, "few@")[1]["post"][1]
@@ -427,6 +427,51 @@ def write_step(monitor, begin, pv, client=""):
 
     until(asked, 30, lambda: f"{begin}: {seen}")
     return seen[0], seen[1]["write"][0]
+
+
+HIDDEN = (db.READY + db.counter("TICK", SCAN=".1 second") + db.record("stringout", "TEXT", VAL="old", PINI="YES") + db.record("stringin", "TEXT_IN", INP="$(P)TEXT", PINI="YES") +
+          db.record("bo", "SWITCH", VAL="0", PINI="YES") + db.record("bi", "SWITCH_IN", INP="$(P)SWITCH", PINI="YES") +
+          db.counter("OFF", SCAN=".5 second", DISA=1) + db.record("ao", "BEHIND", PINI="YES") + db.record("ao", "DRIVES", SCAN=".5 second", DISA=1, OUT="$(P)BEHIND PP") +
+          db.record("fanout", "FAN", SCAN=".5 second", DISA=1, LNK3="$(P)FANNED") + db.counter("FANNED", PINI="YES") + db.record("fanout", "WRONG", SELM="Specified", SELN=20, SCAN=".5 second") +
+          db.record("sub", "NOTHING", SCAN=".5 second") + db.record("ao", "EVENT", SCAN="Event", EVNT="never", PINI="YES") + db.record("waveform", "TEN", NELM=10, FTVL="DOUBLE", PINI="YES") +
+          db.counter("OWN", SCAN="1 second") + db.record("ao", "LEVEL", ASG="LEVEL", PINI="YES") + db.record("ao", "BAND", PINI="YES"))
+
+
+def test_reasons_that_hide(new_ioc, monitor, tmp_path):
+    """What keeps a value from where it should be, and leaves no alarm: each with the right first line."""
+    (tmp_path / "level.acf").write_text("ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) }\nASG(LEVEL) { RULE(1, READ) RULE(0, WRITE) }\n")
+    ioc = new_ioc(HIDDEN, acf=tmp_path / "level.acf").start()
+    monitor.wait_ioc(ioc)
+    ioc.command("dbStateCreate beam")
+    client, p = rawca.RawCa(ioc.port, "hidden", "test"), ioc.prefix
+    sync, two = Subscriber(ioc, p + 'TICK.{"sync":{"m":"unless","s":"beam"}}', "sync"), Subscriber(ioc, p + 'BAND.{"ts":{},"dbnd":{"abs":5}}', "two")
+    event = Subscriber(ioc, p + "EVENT", "event")
+    assert answers(monitor, "nothing stops", p + "TICK", "sync@")[1]["post"][0] == "fine"
+    ioc.command("dbStateSet beam")
+    ioc.put("TEXT", "new")
+    ioc.put("SWITCH", 1)
+    ioc.put("EVENT", 43)
+    for value in 10, 12:
+        ioc.put("BAND", value)
+    client.put(p + "TEN", rawca.DOUBLE, [1.0] * 20, True)
+    client.put(p + "OWN", rawca.DOUBLE, [-500.0], True)
+    client.put(p + "LEVEL.DRVH", rawca.DOUBLE, [1.0], True)
+    for pv, user, wanted in (
+            ("TEXT_IN", "", rf"record: SCAN is Passive, and it has not processed for \d+ s; INP is {p}TEXT and has changed: it is new, and this record old"),
+            ("SWITCH_IN", "", rf"record: SCAN is Passive, and .* INP is {p}SWITCH and has changed: it is 1, and this record 0"),
+            ("BEHIND", "", rf"record: SCAN is Passive, and .* OUT of {p}DRIVES processes it: it is disabled"),
+            ("FANNED", "", rf"record: SCAN is Passive, and .* LNK3 of {p}FAN processes it: it is disabled"),
+            ("WRONG", "", "record: its value is not valid: alarm INVALID, SOFT"),
+            ("NOTHING", "", "record: it never processes: PACT is 1, because SNAM is empty"),
+            ("EVENT", "event@", r"post: VAL is 43, and .* posted is 0: it was written and has not processed since \(SCAN is Event\)"),
+            ("TICK", "sync@", "post: the filter sync of the channel, .*, lets updates through unless beam is set, and it is set"),
+            ("BAND", "two@", "post: the filter dbnd of the channel, .* VAL is 12 and was not sent: the last value that it let through is 10"),
+            ("TEN", "hidden@", "write: .* was made, but only the first 10 of 20 elements: NELM is 10"),
+            ("OWN", "hidden@", r"write: -500 .* overwritten by its processing, which makes it by CALC \(VAL\+1\)"),
+            ("LEVEL.DRVH", "hidden@", r"write: 1 .* was refused: .*ASG LEVEL: RULE\(0,WRITE\) is not for this field, of level 1")):
+        until(lambda: re.match(wanted, why(monitor, p + pv, user)[0]), 30, lambda: f"{wanted}: {why(monitor, p + pv, user)}")
+    for one in client, sync, two, event:
+        one.close()
 
 
 def test_what_became_of_a_write(ioc, monitor):

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What is not connected, and why (ebpfMonModules/queues/unconnected.c). Each reason with real IOCs and clients on the
 loopback interface; that a link is not connected is what dbcar of the IOC says."""
+import contextlib
 import os
 import re
 import resource
 import signal
 import socket
 import struct
+import sys
 import threading
 
 import pytest
@@ -189,6 +191,39 @@ def test_two_servers_of_one_udp_port(new_ioc, monitor):
                  rf"\(pid ({pids})\) share: only one of them gets it")
     finally:
         second.port = second_port
+
+
+def test_udp_port_shared_with_a_server_without_base(new_ioc, monitor):
+    """An IOC and a caproto server have a name each. By broadcast both are found; by unicast only one of them. The reason says who
+    has the other one's name."""
+    ioc = new_ioc(db.READY + db.record("ao", "A", PINI="YES"), prefix="UNC:12:", environ={"EPICS_CAS_INTF_ADDR_LIST": ""}).start()
+    monitor.wait_ioc(ioc)
+    text = ("from caproto.server import pvproperty, PVGroup, run\nclass G(PVGroup):\n    x = pvproperty(value=1.0, name='UNC:12:X')\n"
+            "run(G(prefix='').pvdb, interfaces=['0.0.0.0'])")
+    other = Process([sys.executable, "-c", text], loopback.environment(EPICS_CA_SERVER_PORT=ioc.port))
+    for name in "UNC:12:A", "UNC:12:X":
+        client = Process([paths.BASE_BIN / "caget", "-w", "30", name], loopback.environment(EPICS_CA_ADDR_LIST=f"127.255.255.255:{ioc.port}"))
+        assert client.wait(40) == 0, client.output()
+    shared = rf"it is searched by unicast at UDP port {ioc.port}, which \S+ \(pid ({ioc.pid}|{other.pid})\) and \S+ \(pid ({ioc.pid}|{other.pid})\) share: only one of them gets it"
+    wanted = "|".join(rf"{name} +\S+ .*\({os.getpid()}\) +\d+ {shared}; pid {pid} has the name" for name, pid in (("UNC:12:A", ioc.pid), ("UNC:12:X", other.pid)))
+    cpus = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cpus)})  # the kernel prefers the socket that got the last packet on this CPU
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+            s.settimeout(0.5)
+            s.connect(("127.0.0.1", ioc.port))
+            until(lambda: search(s, "UNC:12:A", "UNC:12:X") or any(re.match(wanted, line.strip()) for line in table(monitor)), 40, lambda: "\n".join(table(monitor)))
+    finally:
+        os.sched_setaffinity(0, cpus)
+    other.kill()
+
+
+def search(s, *names):
+    """Searches each name, and waits for an answer."""
+    for name in names:
+        s.send(rawca.search(name))
+        with contextlib.suppress(socket.timeout):
+            s.recv(2000)
 
 
 def test_refused_channel(new_ioc, monitor):
