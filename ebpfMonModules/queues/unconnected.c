@@ -72,8 +72,6 @@ typedef struct {
 #define CA_MINOR_MIN  4          /* CA_MINIMUM_SUPPORTED_VERSION (caProto.h) */
 #define PVA_PORT      5075
 #define SYN_SENT      2          /* include/net/tcp_states.h */
-#define ENVIRON_BYTES 1000000
-#define ENVIRON_SECONDS 0.5
 #define BACKLOG_SECONDS 0.2
 #define NAME_SERVERS  8          /* of a client that are looked at */
 
@@ -211,26 +209,6 @@ static void describePort(pid_t client, uint32_t netns, uint32_t addr, uint16_t p
         snprintf(text, size, "does not answer");
 }
 
-/* The value of a variable with which the process was started; "" if it has none, or may not be read. */
-static void readVariable(pid_t pid, const char *name, char *value, size_t size)
-{
-    char path[40], *text;
-    size_t n = strlen(name), at = 0, bytes = 0;
-
-    value[0] = 0;
-    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
-    text = malloc(ENVIRON_BYTES);
-    if (text) {
-        ssize_t got = ebpfMonForeignReadFile(pid, path, ENVIRON_SECONDS, text, ENVIRON_BYTES);
-
-        bytes = got > 0 ? (size_t)got : 0;
-    }
-    for (; at < bytes; at += strnlen(text + at, bytes - at) + 1)
-        if (strncmp(text + at, name, n) == 0 && text[at + n] == '=')
-            snprintf(value, size, "%s", text + at + n + 1);
-    free(text);
-}
-
 /* "10.1.2.3", "10.1.2.3:5064". 0, or -1: it is a name, or nothing. */
 static int parseAddress(const char *text, unsigned n, uint32_t *addr, uint16_t *port)
 {
@@ -251,7 +229,7 @@ static int describeNameServers(pid_t client, ebpfMonSearchProtocol protocol, uin
     char list[1000], *rest = list, *one;
     unsigned n = 0;
 
-    readVariable(client, isPva ? "EPICS_PVA_NAME_SERVERS" : "EPICS_CA_NAME_SERVERS", list, sizeof(list));
+    ebpfMonProcReadVariable(client, isPva ? "EPICS_PVA_NAME_SERVERS" : "EPICS_CA_NAME_SERVERS", list, sizeof(list));
     while ((one = strsep(&rest, " \t")) != NULL && n < NAME_SERVERS) {
         char what[60], end[EBPFMON_PEERTEXT_SIZE + 8];
         static const uint32_t none[4];
@@ -417,7 +395,7 @@ static void addDestination(const ebpfMonReasonSockets *s, const ebpfMonReasonQue
     int isPva = q->search.protocol == ebpfMonSearchPva;
     char end[EBPFMON_PEERTEXT_SIZE + 8], list[200] = "";
 
-    readVariable(q->client, isPva ? "EPICS_PVA_ADDR_LIST" : "EPICS_CA_ADDR_LIST", list, sizeof(list));
+    ebpfMonProcReadVariable(q->client, isPva ? "EPICS_PVA_ADDR_LIST" : "EPICS_CA_ADDR_LIST", list, sizeof(list));
     if (!strchr(list, ' ') && isElsewhere(s, way, q->owner[0].pid)) { /* of several only the last one is known */
         ebpfMonPeerTextEnd(way->saddr, way->saddr6, way->sport, end, sizeof(end));
         ebpfMonTextAdd(text, size, "; the last search went to UDP %s, where it does not listen", end);
@@ -685,7 +663,7 @@ static void readSockets(ebpfMonUnconnected *u, unsigned names)
 /* Sets noField. "field": what follows the record's name: ".VAL$", ".{…}", or nothing. */
 static void checkField(const ebpfMonCatalogue *cat, long record, const char *field, ebpfMonReasonOwner *o)
 {
-    size_t n = field[0] ? strspn(field + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") : 0;
+    size_t n = field[0] ? strspn(field + 1, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") : 0;
 
     snprintf(o->noField, sizeof(o->noField), "%.*s", (int)n, field[0] ? field + 1 : "");
     if (strcmp(o->noField, "RTYP") == 0 || ebpfMonCatalogueFieldNamed(cat, cat->rec[record].rtype, o->noField))

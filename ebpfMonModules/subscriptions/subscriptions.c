@@ -15,11 +15,11 @@
 #include "common/text.h"
 #include "host/foreign.h"
 #include "shared/functionSite.h"
+#include "subscriptions/goneIocs.h"
 #include "subscriptions/feedback.h"
 #include "subscriptions/flowIoc.h"
 #include "subscriptions/flowSums.h"
 #include "subscriptions/subscriptions.h"
-#include "subscriptions/whyRecord.h"
 
 #define PERIOD      1.0  /* s */
 #define SOCKETS_NS  (4 * EBPFMON_SECOND_NS) /* the sockets are looked at so often if nothing waits */
@@ -68,7 +68,7 @@ struct ebpfMonSubscriptions {
     ebpfMonFlowIoc ioc[IOCS_MAX];
     unsigned iocs;
     ebpfMonFlowPva pva;
-    ebpfMonWhyIocs known;      /* for ebpfMonWhy */
+    ebpfMonGoneIocs known;      /* for ebpfMonWhy */
     ebpfMonFlowKeys keys;
     uint64_t socketsAt;        /* monotonic ns, as all times here */
     int      needsSockets, hasMoved;
@@ -287,7 +287,7 @@ static void readFlows(ebpfMonSubscriptions *d)
 
     takeLooks(d);
     now = ebpfMonClockMonotonic();
-    ebpfMonWhyIocsUpdate(&d->known, d->core->targets, now);
+    ebpfMonGoneIocsUpdate(&d->known, d->core->targets, now);
     d->hasMoved = 0;
     d->told = 0;
     for (unsigned i = 0; i < d->iocs; i++) {
@@ -976,7 +976,7 @@ int ebpfMonSubscriptionsFindServed(const ebpfMonSubscriptions *d, const char *pv
 
 int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *d, const char *record, char *text, size_t size)
 {
-    return ebpfMonWhyIocsFind(&d->known, record, text, size);
+    return ebpfMonGoneIocsFind(&d->known, record, text, size);
 }
 
 unsigned ebpfMonSubscriptionsCountOthers(ebpfMonSubscriptions *d, uint32_t iocId, long record,

@@ -132,7 +132,7 @@ void ebpfMonSubscriptionsAddFeedback(ebpfMonSubscriptions *subs, const char *ioc
 int ebpfMonSubscriptionsFindServed(const ebpfMonSubscriptions *subs, const char *pv, const char *client, char *text,
                                    size_t size);
 
-/* As ebpfMonWhyIocsFind. */
+/* As ebpfMonGoneIocsFind. */
 int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *subs, const char *record, char *text, size_t size);
 
 /* How many subscriptions to this record belong to no CA client, by their owners. Returns the sum. */

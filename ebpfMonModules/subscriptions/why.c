@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/text.h"
 #include "host/netnsSocket.h"
+#include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "host/procRead.h"
 #include "host/procStat.h"
@@ -72,7 +73,7 @@ static void splitName(const char *pv, char *record, size_t size, char *field, si
     const char *from = pv[n] == '.' ? pv + n + 1 : "";
 
     snprintf(record, size, "%.*s", (int)n, pv);
-    length = strspn(from, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
+    length = strspn(from, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"); /* dbFindFieldPart */
     snprintf(field, fieldSize, "%.*s", length ? (int)length : 3, length ? from : "VAL");
 }
 
@@ -442,15 +443,25 @@ static void judgeFilters(why *w)
                 strchr(w->sub.pv, '{'), text);
 }
 
-/* An IOC without a free file accepts no connection, and goes on to answer searches. */
-static const char *describeFiles(const why *w, char *text, size_t size)
+/* An IOC without a free file accepts no connection, and goes on to answer searches. A process that was started with
+ * addresses of its own perhaps asks somewhere else, where the monitor does not see it. */
+static const char *describeWay(const why *w, char *text, size_t size)
 {
+    static const char *const names[] = { "EPICS_CA_ADDR_LIST", "EPICS_CA_NAME_SERVERS", "EPICS_PVA_ADDR_LIST",
+                                         "EPICS_PVA_NAME_SERVERS" };
+    int isNumber = !w->client[strspn(w->client, "0123456789")];
     ebpfMonProcStat stat;
+    char value[60];
 
     text[0] = 0;
+    for (size_t i = 0; isNumber && i < sizeof(names) / sizeof(names[0]); i++) {
+        ebpfMonProcReadVariable((pid_t)strtol(w->client, NULL, 10), names[i], value, sizeof(value));
+        if (value[0])
+            ebpfMonTextAdd(text, size, "%s %s=%s", text[0] ? "," : "; it was started with", names[i], value);
+    }
     if (ebpfMonProcStatGet(w->at.pid, &stat) == 0 && stat.fdLimit && stat.fds >= stat.fdLimit)
-        snprintf(text, size, "; the IOC has all of its %u files open (ulimit -n), so it accepts no connection",
-                 stat.fdLimit);
+        ebpfMonTextAdd(text, size, "; the IOC has all of its %u files open (ulimit -n), so it accepts no connection",
+                       stat.fdLimit);
     return text;
 }
 
@@ -501,7 +512,7 @@ static void judgePost(why *w)
                 "perhaps for it", w->client);
     else if (w->known >= 0 && !w->matching && w->client[0])
         setStep(w, stepPost, whyStops, "no client \"%.60s\" has subscribed to it%s", w->client,
-                describeFiles(w, reason, sizeof(reason)));
+                describeWay(w, reason, sizeof(reason)));
     else if (w->matching && !(w->sub.mask & (DBE_VALUE | DBE_LOG)))
         setStep(w, stepPost, whyStops, "the client has not subscribed to values, only to%s%s",
                 w->sub.mask & DBE_ALARM ? " alarms" : "", w->sub.mask & DBE_PROPERTY ? " properties" : "");

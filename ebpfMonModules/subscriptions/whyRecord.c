@@ -17,6 +17,7 @@
 #include "model/put.h"
 #include "module/modules.h"
 #include "subscriptions/whyRecord.h"
+#include "subscriptions/whyWrite.h"
 #include "shared/iocInventory.h"
 
 #define AGAIN_SECONDS 0.3  /* between the two readings of the record */
@@ -656,15 +657,19 @@ static int findInputFault(look *l, const ebpfMonWhyPlace *p, const recordState *
     return isFound;
 }
 
-/* SDIS, and whether its source can still tell that the record may go on. */
+/* SDIS, and whether its source can still tell that the record may go on; without SDIS who has put DISA. */
 static void addDisabler(look *l, const ebpfMonWhyPlace *p, char *text, size_t size)
 {
     const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, p->cat->rec[p->record].rtype, "SDIS");
     char sdis[100], why[300] = "";
     input in = { .isConnected = -1 };
+    ebpfMonFoundPut put;
 
-    if (!ebpfMonWhyReadText(p, "SDIS", sdis, sizeof(sdis))[0])
+    if (!ebpfMonWhyReadText(p, "SDIS", sdis, sizeof(sdis))[0]) {
+        if (ebpfMonWhyFindPut(p->ioc, ebpfMonCatalogueName(p->cat, p->record), "DISA", &put) == 0)
+            ebpfMonTextAdd(text, size, "; DISA was put: %s", put.text);
         return;
+    }
     if (f && readInput(l, p, f, &in) == 0 && !in.isConnected)
         ebpfMonWhyFindUnconnected(in.name, "", why, sizeof(why));
     ebpfMonTextAdd(text, size, "; SDIS is %s%s%s%s", sdis, in.isConnected ? "" : ", which is not connected",
@@ -819,6 +824,32 @@ static int findProcessor(look *l, const ebpfMonWhyPlace *p, const recordState *s
     return 1;
 }
 
+/* Somebody has put SCAN to Passive, and it has not processed since. */
+static int findUnscanned(look *l, const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size)
+{
+    ebpfMonFoundPut put;
+
+    if (!l->isStill || strcmp(s->scan, "Passive") != 0 || !(findAge(p, s, l->now) > OLD_SECONDS) ||
+        ebpfMonWhyFindPut(p->ioc, ebpfMonCatalogueName(p->cat, p->record), "SCAN", &put) ||
+        epicsTimeGreaterThan(&s->time, &put.time))
+        return 0;
+    snprintf(text, size, "SCAN is Passive, and it has not processed since that was put: %s", put.text);
+    return 1;
+}
+
+/* An ao that goes to VAL in steps (OROC). */
+static int findRamp(const ebpfMonWhyPlace *p, const recordState *s, char *text, size_t size)
+{
+    double step = ebpfMonWhyReadNumber(p, "OROC"), out = ebpfMonWhyReadNumber(p, "OVAL");
+
+    if (strcmp(p->cat->rtype[p->cat->rec[p->record].rtype].name, "ao") != 0 || !(step > 0) || isnan(out) ||
+        isnan(s->val) || fabs(s->val - out) < step)
+        return 0;
+    snprintf(text, size, "VAL is %.15g, and its output OVAL %.15g: OROC lets it change by %.15g each time that it "
+             "processes", s->val, out, step);
+    return 1;
+}
+
 static int findSimulation(const ebpfMonWhyPlace *p, char *text, size_t size)
 {
     char simm[40], siol[100];
@@ -872,7 +903,7 @@ static int findOddity(const ebpfMonWhyPlace *p, const recordState *before, const
     double period = strtod(s->scan, NULL);
     char why[160];
 
-    if (findSimulation(p, text, size) || findOldStamp(p, before, s, now, text, size) ||
+    if (findSimulation(p, text, size) || findRamp(p, s, text, size) || findOldStamp(p, before, s, now, text, size) ||
         findHysteresis(p, s, text, size))
         return 1;
     if (period <= 0 || findLateThread(p, s->scan, period, why, sizeof(why)))
@@ -902,7 +933,7 @@ ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPla
     l.isStill = *isStill = !s.pact && isSameTime(&s, &before);
     age = findAge(p, &s, l.now);
     if (findFault(&l, p, &s, 0, text, size) || findProcessor(&l, p, &s, text, size) ||
-        findOddity(p, &before, &s, l.now, text, size))
+        findUnscanned(&l, p, &s, text, size) || findOddity(p, &before, &s, l.now, text, size))
         return ebpfMonRecordStops;
     if (age >= 0) {
         snprintf(text, size, "last processed %.1f s ago; SCAN %s%s%s%s%s", age, s.scan, s.sevr ? ", alarm " : "",
@@ -913,110 +944,4 @@ ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPla
     snprintf(text, size, "SCAN %s; %s", s.scan, s.time.secPastEpoch ? "its time stamp does not tell when it processed" :
              "it has not processed yet");
     return s.time.secPastEpoch ? ebpfMonRecordUnknown : ebpfMonRecordFine;
-}
-
-/* --- IOCs that are gone ------------------------------------------------------------------------------------------ */
-
-#define GONE_MAX     8      /* that are kept … */
-#define GONE_RECORDS 200000 /* … and their records */
-
-static ebpfMonWhyIoc *findKept(ebpfMonWhyIocs *k, uint32_t iocId)
-{
-    for (unsigned i = 0; i < k->count; i++)
-        if (k->ioc[i].iocId == iocId)
-            return &k->ioc[i];
-    return k->count < EBPFMON_WHY_IOCS ? &k->ioc[k->count++] : NULL;
-}
-
-static void dropKept(ebpfMonWhyIocs *k, unsigned index)
-{
-    ebpfMonCatalogueRelease(k->ioc[index].cat);
-    k->ioc[index] = k->ioc[--k->count];
-    k->ioc[k->count] = (ebpfMonWhyIoc){ .iocId = 0 };
-}
-
-static int isBack(const ebpfMonWhyIocs *k, const char *name)
-{
-    for (unsigned i = 0; i < k->count; i++)
-        if (k->ioc[i].isThere && strcmp(k->ioc[i].name, name) == 0)
-            return 1;
-    return 0;
-}
-
-/* How many are gone, and their records; *oldest: the one that went first. */
-static unsigned countGone(const ebpfMonWhyIocs *k, uint64_t *records, unsigned *oldest)
-{
-    unsigned gone = 0;
-
-    *records = 0;
-    for (unsigned i = 0; i < k->count; i++) {
-        if (k->ioc[i].isThere)
-            continue;
-        if (!gone++ || k->ioc[i].goneAt < k->ioc[*oldest].goneAt)
-            *oldest = i;
-        *records += k->ioc[i].cat->count;
-    }
-    return gone;
-}
-
-/* Those that are back are dropped, and the oldest ones if there are too many. */
-static void dropOld(ebpfMonWhyIocs *k)
-{
-    uint64_t records;
-    unsigned oldest = 0;
-
-    for (unsigned i = k->count; i-- > 0;)
-        if (!k->ioc[i].isThere && (!k->ioc[i].cat || isBack(k, k->ioc[i].name)))
-            dropKept(k, i);
-    while (countGone(k, &records, &oldest) > GONE_MAX || records > GONE_RECORDS)
-        dropKept(k, oldest);
-}
-
-void ebpfMonWhyIocsUpdate(ebpfMonWhyIocs *k, ebpfMonTargets *targets, uint64_t now)
-{
-    ebpfMonCatalogue *old[EBPFMON_WHY_IOCS];
-    unsigned olds = 0;
-
-    for (unsigned i = 0; i < k->count; i++)
-        k->ioc[i].isThere = 0;
-    ebpfMonTargetsLock(targets);
-    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
-        ebpfMonWhyIoc *ioc = t->cat ? findKept(k, t->iocId) : NULL;
-
-        if (!ioc)
-            continue;
-        ioc->isThere = !t->gone;
-        ioc->iocId = t->iocId;
-        ioc->goneAt = now;
-        snprintf(ioc->name, sizeof(ioc->name), "%s", t->name);
-        if (ioc->cat == t->cat)
-            continue;
-        old[olds++] = ioc->cat;
-        ioc->cat = ebpfMonCatalogueHold(t->cat);
-    }
-    ebpfMonTargetsUnlock(targets);
-    for (unsigned i = 0; i < olds; i++)
-        ebpfMonCatalogueRelease(old[i]);
-    dropOld(k);
-}
-
-int ebpfMonWhyIocsFind(const ebpfMonWhyIocs *k, const char *record, char *text, size_t size)
-{
-    const ebpfMonPublished *published;
-    const ebpfMonWhyIoc *ioc = NULL;
-    char note[100] = "gone";
-
-    for (unsigned i = 0; i < k->count; i++)
-        if (k->ioc[i].cat && ebpfMonCatalogueFind(k->ioc[i].cat, record) >= 0 &&
-            (!ioc || k->ioc[i].goneAt > ioc->goneAt))
-            ioc = &k->ioc[i];
-    if (!ioc)
-        return -1;
-    published = ebpfMonPublishedLock();
-    for (unsigned i = 0; i < published->health.goneRows; i++)
-        if (strcmp(published->health.goneIoc[i].name, ioc->name) == 0)
-            snprintf(note, sizeof(note), "%s", published->health.goneIoc[i].note);
-    ebpfMonPublishedUnlock();
-    snprintf(text, size, "IOC %s had it, and is %s", ioc->name, note);
-    return 0;
 }

@@ -45,27 +45,4 @@ ebpfMonRecordState ebpfMonWhyRecord(ebpfMonTargets *targets, const ebpfMonWhyPla
  * it has not. Returns "text". */
 const char *ebpfMonWhyFindUnconnected(const char *pv, const char *client, char *text, size_t size);
 
-/* --- IOCs that are gone: what records they had. The thread of subscriptions.c alone. --- */
-
-#define EBPFMON_WHY_IOCS 256
-
-typedef struct {
-    uint32_t iocId;
-    char     name[EBPFMON_IOCNAME_SIZE];
-    ebpfMonCatalogue *cat; /* one reference */
-    int      isThere;
-    uint64_t goneAt;       /* monotonic ns */
-} ebpfMonWhyIoc;
-
-typedef struct {
-    ebpfMonWhyIoc ioc[EBPFMON_WHY_IOCS];
-    unsigned count;
-} ebpfMonWhyIocs;
-
-/* Call it each second. Keeps the last catalogue of some IOCs that are gone, until one of the same name is there. */
-void ebpfMonWhyIocsUpdate(ebpfMonWhyIocs *iocs, ebpfMonTargets *targets, uint64_t now);
-
-/* "IOC x had it, and is gone since …". 0, or -1: none had it. */
-int ebpfMonWhyIocsFind(const ebpfMonWhyIocs *iocs, const char *record, char *text, size_t size);
-
 #endif

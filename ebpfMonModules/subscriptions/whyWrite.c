@@ -98,6 +98,25 @@ static void namePut(const ebpfMonPut *put, char *text, size_t size)
     snprintf(text, size, "%.40s of %s by %.100s%.70s", put->val, time, put->link[0] ? "link " : put->who, put->link);
 }
 
+int ebpfMonWhyFindPut(const char *ioc, const char *record, const char *field, ebpfMonFoundPut *put)
+{
+    foundPuts *found = calloc(1, sizeof(*found));
+    char pv[EBPFMON_NAME_SIZE + 20];
+    int status = -1;
+
+    if (!found)
+        return -1;
+    snprintf(pv, sizeof(pv), "%s.%s", record, field);
+    findPuts(ioc, pv, "", found);
+    if (found->isFound && found->put.result == ebpfMonPutOk) {
+        put->time = found->put.time;
+        namePut(&found->put, put->text, sizeof(put->text));
+        status = 0;
+    }
+    free(found);
+    return status;
+}
+
 /* --- put-callbacks ----------------------------------------------------------------------------------------------- */
 
 /* Of the records for which a put-callback to this one waits, one that is active, or else one that is not (as a motor

@@ -25,4 +25,13 @@ typedef struct {
 void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, ebpfMonCatalogue *cat, uint32_t record,
                      const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story);
 
+/* A put that was made. */
+typedef struct {
+    epicsTimeStamp time;
+    char text[240];         /* "1 of 2026-11-21 07:28:03 by root@host" */
+} ebpfMonFoundPut;
+
+/* The newest put to a field that is kept, by anybody. 0, or -1: there is none. */
+int ebpfMonWhyFindPut(const char *ioc, const char *record, const char *field, ebpfMonFoundPut *put);
+
 #endif

@@ -26,6 +26,7 @@
 #define MAX_ENVIRON (1u << 20)
 #define MAX_CMDLINE (64u * 1024u)
 #define MAX_ARGS    64u            /* arguments looked at */
+#define ENVIRONMENT_MAX 1000000    /* bytes */
 #define TEXT_SECONDS 0.25          /* for the arguments, for the environment, and for a path */
 
 /* The same for a file whose content is memory of the process, which may never arrive. */
@@ -279,6 +280,24 @@ static int copyFolder(pid_t pid, const char *script, const char *pwd, char *buf,
         return 0;
     ebpfMonTextCopyBytes(buf, size, name, length);
     return 1;
+}
+
+void ebpfMonProcReadVariable(pid_t pid, const char *name, char *value, size_t size)
+{
+    char path[40], *text = malloc(ENVIRONMENT_MAX);
+    size_t n = strlen(name), at = 0, bytes = 0;
+
+    value[0] = 0;
+    snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
+    if (text) {
+        ssize_t got = ebpfMonForeignReadFile(pid, path, TEXT_SECONDS, text, ENVIRONMENT_MAX);
+
+        bytes = got > 0 ? (size_t)got : 0;
+    }
+    for (; at < bytes; at += strnlen(text + at, bytes - at) + 1)
+        if (strncmp(text + at, name, n) == 0 && text[at + n] == '=')
+            snprintf(value, size, "%s", text + at + n + 1);
+    free(text);
 }
 
 /* Finds the IOC's name and PWD in the environment; NULL: not there or empty. The name is IOC. In the containers of

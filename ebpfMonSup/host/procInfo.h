@@ -23,6 +23,9 @@ int ebpfMonProcIocName(pid_t pid, char *buf, size_t size);
  * Never empty: falls back to comm. 0, or -1 when the process is gone. */
 int ebpfMonProcCommand(pid_t pid, char *buf, size_t size);
 
+/* The value of a variable with which the process was started; "" if it has none, or may not be read. */
+void ebpfMonProcReadVariable(pid_t pid, const char *name, char *value, size_t size);
+
 /* The inode of the program file that the process runs; 0: it is gone, or its file system does not answer. */
 uint64_t ebpfMonProcProgramInode(pid_t pid);
 

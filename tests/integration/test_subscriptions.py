@@ -434,7 +434,8 @@ HIDDEN = (db.READY + db.counter("TICK", SCAN=".1 second") + db.record("stringout
           db.counter("OFF", SCAN=".5 second", DISA=1) + db.record("ao", "BEHIND", PINI="YES") + db.record("ao", "DRIVES", SCAN=".5 second", DISA=1, OUT="$(P)BEHIND PP") +
           db.record("fanout", "FAN", SCAN=".5 second", DISA=1, LNK3="$(P)FANNED") + db.counter("FANNED", PINI="YES") + db.record("fanout", "WRONG", SELM="Specified", SELN=20, SCAN=".5 second") +
           db.record("sub", "NOTHING", SCAN=".5 second") + db.record("ao", "EVENT", SCAN="Event", EVNT="never", PINI="YES") + db.record("waveform", "TEN", NELM=10, FTVL="DOUBLE", PINI="YES") +
-          db.counter("OWN", SCAN="1 second") + db.record("ao", "LEVEL", ASG="LEVEL", PINI="YES") + db.record("ao", "BAND", PINI="YES"))
+          db.counter("OWN", SCAN="1 second") + db.record("ao", "LEVEL", ASG="LEVEL", PINI="YES") + db.record("ao", "BAND", PINI="YES") +
+          db.counter("HAND", SCAN=".1 second") + db.counter("UNSCANNED", SCAN=".1 second") + db.record("ao", "RAMP", OROC=0.001, PINI="YES", VAL="1"))
 
 
 def test_reasons_that_hide(new_ioc, monitor, tmp_path):
@@ -455,12 +456,19 @@ def test_reasons_that_hide(new_ioc, monitor, tmp_path):
         ioc.put("BAND", value)
     client.put(p + "TEN", rawca.DOUBLE, [1.0] * 20, True)
     client.put(p + "OWN", rawca.DOUBLE, [-500.0], True)
+    client.put(p + "RAMP", rawca.DOUBLE, [900.0], True)
     client.put(p + "LEVEL.DRVH", rawca.DOUBLE, [1.0], True)
+    client.put(p + "HAND.DISA", rawca.LONG, [1], True)
+    client.put(p + "UNSCANNED.SCAN", rawca.STRING, ["Passive"], True)
     for pv, user, wanted in (
             ("TEXT_IN", "", rf"record: SCAN is Passive, and it has not processed for \d+ s; INP is {p}TEXT and has changed: it is new, and this record old"),
             ("SWITCH_IN", "", rf"record: SCAN is Passive, and .* INP is {p}SWITCH and has changed: it is 1, and this record 0"),
             ("BEHIND", "", rf"record: SCAN is Passive, and .* OUT of {p}DRIVES processes it: it is disabled"),
             ("FANNED", "", rf"record: SCAN is Passive, and .* LNK3 of {p}FAN processes it: it is disabled"),
+            ("HAND", "", "record: it is disabled: DISA is 1, as DISV; DISA was put: 1 of .* by hidden@test"),
+            ("UNSCANNED", "", "record: SCAN is Passive, and it has not processed since that was put: Passive of .* by hidden@test"),
+            ("RAMP", "", "record: VAL is 900, and its output OVAL 1.00"),
+            ("TICK.val", "", "record: it is of the type calc, which has no field val"),
             ("WRONG", "", "record: its value is not valid: alarm INVALID, SOFT"),
             ("NOTHING", "", "record: it never processes: PACT is 1, because SNAM is empty"),
             ("EVENT", "event@", r"post: VAL is 43, and .* posted is 0: it was written and has not processed since \(SCAN is Event\)"),
