@@ -242,6 +242,13 @@ static void setValues(const ebpfMonPacketPut *p, ebpfMonPut *put)
     put->oldNumber = p->old.number;
     put->oldCount = p->old.count;
     ebpfMonTextCopy(put->old, sizeof(put->old), p->old.text);
+    /* caput sends a text also to a number */
+    if (put->oldIsNumber && put->isText && put->count == 1 && put->val[0] && strspn(put->val, "+-.0123456789eE") ==
+        strlen(put->val) && ebpfMonPacketTextIsNumber(put->val)) {
+        put->isNumber = 1;
+        put->isText = 0;
+        put->number = strtod(put->val, NULL);
+    }
 }
 
 static void setAcknowledge(const ebpfMonPacketPut *p, ebpfMonPut *put)

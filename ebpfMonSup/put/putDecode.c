@@ -248,6 +248,19 @@ static void setOldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
     put->oldIsNumber = !isString && getNumber(&old, ev->fieldType, &put->oldNumber);
 }
 
+/* Nonzero: texts for an array of numbers, as caput sends them. Only then a blank ends an element. */
+static int areNumbers(const ebpfMonValue *v, int fieldType)
+{
+    if (v->type != ebpfMonDbfString || v->count < 2 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble)
+        return 0;
+    for (uint32_t at = 0, left = v->len, size; left; at += size, left -= size) {
+        size = left < MAX_STRING_SIZE ? left : MAX_STRING_SIZE;
+        if (memchr(v->data + at, ' ', strnlen((const char *)v->data + at, size)))
+            return 0;
+    }
+    return 1;
+}
+
 static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f, const uint8_t *data,
                         ebpfMonPut *put)
 {
@@ -261,7 +274,7 @@ static void setNewValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
 
     put->count = (long)ev->nRequest;
     ebpfMonValueTextFormat(t, f, ev->precord, &new, put->val, sizeof(put->val));
-    put->isText = ebpfMonValueTextIsText(&new);
+    put->isText = ebpfMonValueTextIsText(&new) && !areNumbers(&new, ev->fieldType);
     put->isNumber = !isString && getNumber(&new, ev->fieldType, &put->number);
     if (put->isNumber)
         convertNumber(&new, ev->fieldType, put);

@@ -9,6 +9,7 @@ import socket
 
 import pytest
 from tests.harness import ca, db, loopback, paths
+from tests.harness.caclients import caput
 from tests.harness.clients import Client
 from tests.harness.process import Process
 from tests.harness.wait import until
@@ -171,6 +172,8 @@ def test_arrays_and_long_strings(ioc, monitor, files, server):
     find(lambda: [json.loads(l) for l in server.lines()], ioc.prefix + "WF")
     o = [json.loads(l) for l in server.lines() if f'"{ioc.prefix}WF"' in l][-1]
     assert o["new"] == [1.5, 2, -3] and o["new-size"] == 3
+    caput(ioc, "-a", ioc.prefix + "WF", 3, 4, 5.5, -6)  # as texts
+    until(lambda: [json.loads(l) for l in server.lines() if f'"{ioc.prefix}WF"' in l][-1]["new"] == [4, 5.5, -6], 5, lambda: server.lines()[-1])
     ca.put(ioc.prefix + "WFS", ["3 mm", "x"])
     ca.put(ioc.prefix + "WFS", ["1", "2"])
     until(lambda: len([l for l in server.lines() if f'"{ioc.prefix}WFS"' in l]) == 2, 5, "the lines at the server")

@@ -86,6 +86,18 @@ static void testCa(void)
     finish(p, 0);
     testOk(strcmp(last.val, "[2] 1 2") == 0 && last.isText && last.oldIsText, "texts that look like numbers: %s",
            last.val);
+    for (int i = 0; i < 2; i++) {
+        p = makePut("X");
+        p->old = (ebpfMonOldValue){ .text = "3", .number = 3, .isNumber = 1, .known = 1, .count = 1 };
+        p->baseType = 0;
+        p->count = 1;
+        p->have = 40;
+        memset(p->data, 0, p->have);
+        strcpy((char *)p->data, i ? "0x10" : "7.50");
+        finish(p, 0);
+        testOk(i ? last.isText && !last.isNumber : !last.isText && last.isNumber && last.number == 7.5,
+               "a text for a number: %s", last.val);
+    }
     p = makePut("X");
     p->peer = fakePeer(FAKE_LOCAL_PORT, 5064);
     finish(p, 0);
@@ -355,7 +367,7 @@ MAIN(testPacketPuts)
 {
     ebpfMonPutClients *clients = fakeClientsMake(NULL);
 
-    testPlan(44);
+    testPlan(46);
     testNames();
     linkWrites = ebpfMonLinkWritesNew();
     packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
