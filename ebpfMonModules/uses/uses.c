@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <dbDefs.h>
 #include <epicsExport.h>
@@ -385,15 +386,27 @@ static void setUsage(const iocshArgBuf *args)
     ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonUsage", status, why));
 }
 
+/* Nonzero: the file of ebpfMonUsage, by whatever name. */
+static int isKept(const char *name)
+{
+    struct stat kept, given;
+
+    return stat(uses->conf.file, &kept) == 0 && stat(name, &given) == 0 && kept.st_dev == given.st_dev &&
+           kept.st_ino == given.st_ino;
+}
+
 /* Writes the text to a file, and sets the status of the command. */
 static void writeFile(const char *name, const char *text)
 {
-    FILE *file = fopen(name, "w");
+    int isOurs = isKept(name);
+    FILE *file = isOurs ? NULL : fopen(name, "w");
     int isWritten = file && fputs(text, file) >= 0;
 
     if (file && fclose(file))
         isWritten = 0;
-    if (!isWritten)
+    if (isOurs)
+        errlogSevPrintf(errlogMajor, "ebpfMonUnused: %s has the uses themselves. Give another file for the list\n", name);
+    else if (!isWritten)
         errlogSevPrintf(errlogMajor, "ebpfMonUnused: %s cannot be written: %s\n", name, strerror(errno));
     ebpfMonShellSetStatus(isWritten ? 0 : -1);
 }

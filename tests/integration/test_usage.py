@@ -139,6 +139,8 @@ def test_unused(new_monitor, ioc, tmp_path):
     out = tmp_path / "unused.txt"
     monitor.command(f'ebpfMonUnused 5 "{ioc.prefix}A?" "{out}"')
     assert ioc.prefix + "A7" in out.read_text()
+    monitor.command(f'ebpfMonUnused 5 "{ioc.prefix}A?" "{file}"')
+    assert file.read_bytes().startswith(b"SQLite"), "the file of uses is not the place for the list"
 
 
 def test_level_off_is_a_gap(new_monitor, ioc, tmp_path):
