@@ -211,6 +211,8 @@ static int findActive(const ebpfMonWhyPlace *p, char *text, size_t size)
             (end = strstr(found, "active for at least ")) == NULL)
             continue;
         end += strcspn(end, ",)");
+        if (strncmp(end, ", begun by ", 11) == 0)
+            end += 2 + strcspn(end + 2, ",)");
         snprintf(text, size, "%.*s", (int)(end - found), found);
         status = 0;
     }

@@ -12,6 +12,7 @@
 #include "common/array.h"
 #include "common/text.h"
 #include "ioc/baseLayout.h"
+#include "ioc/baseLink.h"
 #include "shared/iocInventory.h"
 #include "waits/iocWaits.h"
 
@@ -466,6 +467,50 @@ static void readWhat(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r)
         ebpfMonTextAdd(r->what, sizeof(r->what), ", ODLY %.20s", text);
 }
 
+/* "CP link SDIS from C4:DIS": of a record that a thread of CP links has processed (dbCa.c). */
+static void describeCpLinks(ebpfMonIocWaits *ioc, uint32_t record, const char *comm, char *text, size_t size)
+{
+    const ebpfMonRecord *r = &ioc->cat->rec[record];
+    const ebpfMonRecType *type = &ioc->cat->rtype[r->rtype];
+    char name[80] = "?";
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < type->fieldCount; i++) {
+        const ebpfMonField *f = &ioc->cat->field[type->firstField + i];
+        ebpfMonLink link;
+
+        if (f->type != ebpfMonDbfInlink || ebpfMonLinkRead(ioc->mem, ioc->cat->base, r->addr + f->offset, &link) ||
+            link.type != EBPFMON_LINK_CA || !(link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)) || n++)
+            continue;
+        ebpfMonMemStr(ioc->mem, link.pvname, name, sizeof(name));
+        ebpfMonTextClean(name, sizeof(name));
+        snprintf(text, size, "CP link %s from %s", f->name, name);
+    }
+    if (n != 1)
+        snprintf(text, size, n ? "one of its CP links" : "thread %s", comm);
+}
+
+void ebpfMonIocWaitsSetBegun(ebpfMonIocWaits *ioc, const struct ebpfMonCauseEvent *cause, ebpfMonActiveRecord *r)
+{
+    long root = ebpfMonCatalogueFindAddr(ioc->cat, cause->root);
+    char comm[EBPFMON_COMM_MAX + 1], user[EBPFMON_USER_MAX + 8], host[EBPFMON_HOST_MAX + 1];
+
+    ebpfMonTextCopyBytes(comm, sizeof(comm), cause->who.comm, EBPFMON_COMM_MAX - 1);
+    ebpfMonTextCopyBytes(user, sizeof(user), cause->who.user, EBPFMON_USER_MAX - 1);
+    ebpfMonTextCopyBytes(host, sizeof(host), cause->who.host, EBPFMON_HOST_MAX - 1);
+    if (user[0]) {
+        ebpfMonTextMarkClaim(user, sizeof(user));
+        snprintf(r->begun, sizeof(r->begun), "%s@%s", user, host);
+    } else if (root >= 0 && (strcmp(comm, "scanOnce") == 0 || strncmp(comm, "dbCaLink", 8) == 0)) {
+        describeCpLinks(ioc, (uint32_t)root, comm, r->begun, sizeof(r->begun));
+    } else {
+        snprintf(r->begun, sizeof(r->begun), "thread %s", comm);
+    }
+    if (root >= 0 && root != (long)r->record)
+        ebpfMonTextAdd(r->begun, sizeof(r->begun), " in the chain of %s",
+                       ebpfMonCatalogueName(ioc->cat, (uint32_t)root));
+}
+
 void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r, uint64_t now, char *text, size_t size)
 {
     if (!r->what[0])
@@ -477,6 +522,8 @@ void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r,
         ebpfMonTextAdd(text, size, ", active");
     else
         ebpfMonTextAdd(text, size, ", active for at least %.0f s", (double)(now - r->since) / 1e9);
+    if (r->isActive && r->begun[0])
+        ebpfMonTextAdd(text, size, ", begun by %s", r->begun);
     if (r->isActive && r->lcnt)
         ebpfMonTextAdd(text, size, ", asked %ux to process meanwhile%s", r->lcnt > MANY_TIMES ? MANY_TIMES : r->lcnt,
                        r->lcnt >= MANY_TIMES ? " or more often" : "");

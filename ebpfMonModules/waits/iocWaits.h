@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "ebpfMonEvent.h"
 #include "host/memory.h"
 #include "host/procInfo.h"
 #include "ioc/catalogue.h"
@@ -30,6 +31,7 @@ typedef struct {
     uint8_t  lcnt;          /* how often it was to be processed meanwhile, as far as Base counts */
     uint64_t ppn, ppnr;
     char     what[160];     /* its type, device and address; "": not read yet */
+    char     begun[160];    /* who began; "": not known */
 } ebpfMonActiveRecord;
 
 /* A put with completion that is under way. */
@@ -112,6 +114,9 @@ void ebpfMonIocWaitsLook(ebpfMonIocWaits *ioc, uint32_t records, uint64_t now);
 /* "REC (calcout, asyn …, active for at least 12 s …)": for what a put waits, in one line. */
 void ebpfMonIocWaitsDescribe(ebpfMonIocWaits *ioc, const ebpfMonWaitingPut *put, uint64_t now, char *text, size_t size);
 void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r, uint64_t now, char *text, size_t size);
+
+/* Sets r->begun: as the kernel part has seen it. */
+void ebpfMonIocWaitsSetBegun(ebpfMonIocWaits *ioc, const struct ebpfMonCauseEvent *cause, ebpfMonActiveRecord *r);
 
 /* The record in the list; NULL: it is not there. */
 ebpfMonActiveRecord *ebpfMonIocWaitsFind(ebpfMonIocWaits *ioc, uint32_t record);

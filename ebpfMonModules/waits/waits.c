@@ -25,6 +25,7 @@
 #include "host/procStat.h"
 #include "model/published.h"
 #include "model/put.h"
+#include "probe/kernelTables.h"
 #include "record/shellCommand.h"
 #include "waits/iocWaits.h"
 #include "watch/target.h"
@@ -514,6 +515,23 @@ static int isWaitedFor(const ebpfMonIocWaits *ioc, const ebpfMonActiveRecord *r,
     return 0;
 }
 
+/* From level chains on the kernel part sees who has a record process. */
+static void findBeginner(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r)
+{
+    struct ebpfMonCauseEvent cause;
+    uint32_t slot = UINT32_MAX;
+
+    r->begun[0] = 0;
+    ebpfMonTargetsLock(w->core.targets);
+    for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(w->core.targets); t; t = t->next)
+        if (t->iocId == ioc->id && t->cat == ioc->cat && t->recState &&
+            t->recState[r->record].noted == EBPFMON_NOTED_CAUSE)
+            slot = t->slot + r->record;
+    ebpfMonTargetsUnlock(w->core.targets);
+    if (slot != UINT32_MAX && ebpfMonKernelFindCause(slot, &cause) == 0 && (pid_t)cause.head.tgid == ioc->pid)
+        ebpfMonIocWaitsSetBegun(ioc, &cause, r);
+}
+
 static void showActive(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r, uint64_t now)
 {
     ebpfMonWaitRow *row;
@@ -526,8 +544,10 @@ static void showActive(ebpfMonWaits *w, ebpfMonIocWaits *ioc, ebpfMonActiveRecor
     if (isWaitedFor(ioc, r, now))
         return;
     row = addRow(w, ioc, "active", ebpfMonCatalogueName(ioc->cat, r->record), r->since, 0, now);
-    if (row)
-        ebpfMonIocWaitsDescribeRecord(ioc, r, now, row->waits, sizeof(row->waits));
+    if (!row)
+        return;
+    findBeginner(w, ioc, r);
+    ebpfMonIocWaitsDescribeRecord(ioc, r, now, row->waits, sizeof(row->waits));
 }
 
 /* Nonzero: a scan thread that is late waits for this one, or is it. */

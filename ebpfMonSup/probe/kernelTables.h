@@ -136,6 +136,10 @@ size_t ebpfMonKernelCountMemory(void);
 /* Calls "each" for every record that has processed asynchronously. */
 void ebpfMonKernelEachAsync(void (*each)(void *arg, uint32_t slot, const struct ebpfMonAsyncStat *stat), void *arg);
 
+/* Who began the asynchronous processing that the record of this slot did last (ebpfMonRecState.noted tells whether it
+ * goes on). 0, or -1: not known. */
+int ebpfMonKernelFindCause(uint32_t slot, struct ebpfMonCauseEvent *cause);
+
 /* How often the record of this slot ended an asynchronous processing with the alarm status TIMEOUT. */
 uint64_t ebpfMonKernelCountTimeouts(uint32_t slot);
 

@@ -89,6 +89,7 @@ def test_put_that_waits(new_ioc, new_monitor, tmp_path):
         ioc.put("ASK.PROC", 1)
     until(lambda: "asked 3x to process meanwhile" in str(text(monitor, pv)), 30, lambda: monitor.lines("WAITS_TEXT"))
     client.send(rawca.message(12, cid=client.sid(pv), extra=1))  # CLEAR_CHANNEL, which cancels it; the client stays connected
+    client.until(12)  # else there is a light for a client that does not read
     until(lambda: not row(monitor, pv) and monitor.get("PUT_WAIT_CNT") == 0 and monitor.get("PUT_WAIT_CNT.SEVR") == 0, 30,
           lambda: str(rows(monitor)))
     until(lambda: monitor.get("HOST_STATUS") == 0, 10, lambda: monitor.text("HOST_STATUS_MSG"))
@@ -131,6 +132,21 @@ def test_put_by_pvaccess(new_ioc, new_monitor, kind):
     assert "root" in next(who for name, who in rows(monitor) if name == pv) and not found["SINCES"].startswith("before"), rows(monitor)
     client.signal(signal.SIGKILL)
     until(lambda: not row(monitor, pv), 30, lambda: monitor.lines("WAITS_TEXT"))
+
+
+def test_who_began(new_ioc, new_monitor):
+    """A record is active for good: a CP link began it, or a scan thread by way of another record."""
+    ioc = new_ioc(db.READY + db.record("bo", "DIS", VAL="1", PINI="YES") + db.record("calcout", "CP", SDIS="$(P)DIS CP", CALC="VAL+1", ODLY=1000) +
+                  db.counter("FIRST", SCAN=".5 second", FLNK="$(P)BEHIND") + db.record("calcout", "BEHIND", CALC="VAL+1", ODLY=1000, DISA=1)).start()
+    monitor = new_monitor(before=["var ebpfMonWaitLimit 2"]).start()
+    monitor.wait_ioc(ioc)
+    ioc.put("DIS", 0)
+    ioc.put("BEHIND.DISA", 0)
+    for name, who in ("CP", f"CP link SDIS from {ioc.prefix}DIS"), ("BEHIND", f"thread scan-0.5 in the chain of {ioc.prefix}FIRST"):
+        wanted = re.compile(rf"active {ioc.prefix}{name} .*active for at least \d+ s, begun by {who}[,)]")
+        until(lambda: any(wanted.match(line) for line in monitor.command("ebpfMonWaits")), 30, lambda: f"{wanted.pattern} {monitor.command('ebpfMonWaits')}")
+        line = next(l for l in monitor.command(f'ebpfMonWhy "{ioc.prefix}{name}"') if l.startswith("record:"))
+        assert re.match(rf"record: PACT is 1: it is processing, .*begun by {who}\)", line), line
 
 
 def test_puts_one_after_the_other(new_ioc, new_monitor):
