@@ -12,7 +12,8 @@
 #include "host/memory.h"
 
 /* "ASG OPS: RULE(1,WRITE) wants A=1, which is not so: INPA (REC) is not connected or INVALID": for the field ASG of a
- * record, "" for DEFAULT. "level": of the field; 0: any. 0; or -1: there are no rules, or they lie otherwise than in EPICS Base 3.14 to 7.0.8. */
+ * record, "" for DEFAULT. "level": of the field; 0: any. 0; or -1: there are no rules, or they lie otherwise than in
+ * EPICS Base 3.14 to 7.0.8. */
 int ebpfMonAccessRulesDescribe(ebpfMonMem *mem, pid_t pid, const char *asg, int level, char *text, size_t size);
 
 /* The rules that refuse now because of their calculation, of each group with inputs. All zero: not looked at yet. */

@@ -162,12 +162,12 @@ static int describeNotify(pid_t pid, ebpfMonCatalogue *cat, uint32_t record, cha
 
 /* --- what became of it ------------------------------------------------------------------------------------------- */
 
-/* Its level of access security (dbFldDes.as_level). */
+/* Its level of access security (dbFldDes.as_level); 0: it is not known. */
 static int readLevel(ebpfMonMem *mem, const ebpfMonField *f)
 {
     struct layoutFldDes des;
 
-    return ebpfMonMemRead(mem, f->addr, &des, sizeof(des)) ? 0 : (int)des.as_level;
+    return !f || ebpfMonMemRead(mem, f->addr, &des, sizeof(des)) ? 0 : (int)des.as_level;
 }
 
 /* Why a put was refused, as far as the record, access security and the server say it. */
@@ -186,7 +186,7 @@ static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *
     else if (put->result == ebpfMonPutDenied && f && f->special == SPC_NOMOD)
         snprintf(text, size, "nobody may write the field %s", field);
     else if (put->result == ebpfMonPutDenied && mem &&
-             ebpfMonAccessRulesDescribe(mem, pid, asg, f ? readLevel(mem, f) : 0, rules, sizeof(rules)) == 0)
+             ebpfMonAccessRulesDescribe(mem, pid, asg, readLevel(mem, f), rules, sizeof(rules)) == 0)
         snprintf(text, size, "access security does not allow it; %s", rules);
     else if (put->result == ebpfMonPutDenied)
         snprintf(text, size, "no write access by access security (ASG %s), or a field that nobody may write",
@@ -195,7 +195,7 @@ static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *
         snprintf(text, size, "%s", put->message[0] ? put->message : words[0] ? words : "the IOC gives no reason");
 }
 
-/* Which elements a put to an array beyond its room made: dbPut (dbAccess.c) leaves the others out. Nonzero: so it is. */
+/* Nonzero: a put of more elements than the array has room for; dbPut (dbAccess.c) leaves the others out. */
 static int isTooLong(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
                      const ebpfMonPut *put, char *text, size_t size)
 {
@@ -287,6 +287,7 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
     const char *limit;
     char omsl[40], dol[100];
     double high;
+    int isCut;
 
     if (isOfBefore(pid, put)) {
         snprintf(text, size, "%.200s was made, and the IOC has been restarted since", name);
@@ -331,12 +332,9 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
                  now);
         return ebpfMonWriteUnknown;
     }
-    if (isTooLong(mem, cat, record, field, put, other, sizeof(other))) {
-        snprintf(text, size, "%s was made, but %s", name, other);
-        return ebpfMonWriteStops;
-    }
-    snprintf(text, size, "%s was made", name);
-    return ebpfMonWriteHolds;
+    isCut = isTooLong(mem, cat, record, field, put, other, sizeof(other));
+    snprintf(text, size, isCut ? "%s was made, but %s" : "%s was made", name, other);
+    return isCut ? ebpfMonWriteStops : ebpfMonWriteHolds;
 }
 
 static ebpfMonWriteFate tellPut(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,

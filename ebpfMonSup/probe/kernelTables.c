@@ -606,7 +606,8 @@ void ebpfMonKernelRemoveEnded(void)
 
 int ebpfMonKernelFindCause(uint32_t slot, struct ebpfMonCauseEvent *cause)
 {
-    return ebpfMonLoaded.skel && !bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.causes), &slot, cause) ? 0 : -1;
+    return ebpfMonLoaded.skel &&
+           bpf_map_lookup_elem(bpf_map__fd(ebpfMonLoaded.skel->maps.causes), &slot, cause) == 0 ? 0 : -1;
 }
 
 uint64_t ebpfMonKernelCountTimeouts(uint32_t slot)

@@ -241,16 +241,18 @@ def test_cost(new_ioc, new_monitor):
     monitor = new_monitor().start()
     monitor.wait_ioc(ioc)
     monitor.command(f"dbpf {monitor.prefix}COST.HYST 0")
-    monitor.command(f"dbpf {monitor.prefix}COST.HIGH 0.002")
-    monitor.set_filter(LEVEL="chains")
-    until(lambda: alarm(monitor, "COST") == ("MINOR", ioc.name), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
-    monitor.set_filter(LEVEL="puts")
-    until(lambda: alarm(monitor, "COST") == ("NO_ALARM", ""), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
-    usual = {name: monitor.get(f"{name}.HIGH") for name in ("CPU", "MEM")}
-    for limits, wanted in (dict.fromkeys(usual, 1e-3), "MINOR"), (usual, "NO_ALARM"):
-        for name, limit in limits.items():
-            monitor.command(f"dbpf {monitor.prefix}{name}.HIGH {limit}")
-            until(lambda: severity(monitor, name) == wanted, 20, lambda: f"{name} {wanted}: {severity(monitor, name)}")
+    for field, wanted in ("HIGH", "MINOR"), ("HIHI", "MAJOR"):
+        monitor.command(f"dbpf {monitor.prefix}COST.{field} 0.002")
+        monitor.set_filter(LEVEL="chains")
+        until(lambda: alarm(monitor, "COST") == (wanted, ioc.name), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
+        monitor.set_filter(LEVEL="puts")
+        until(lambda: alarm(monitor, "COST") == ("NO_ALARM", ""), 30, lambda: f"{alarm(monitor, 'COST')} {monitor.get('COST')}")
+    usual = [(name, field, monitor.get(f"{name}.{field}")) for field in ("HIHI", "HIGH") for name in ("CPU", "MEM")]
+    steps = [(name, field, 1e-3, "MINOR" if field == "HIGH" else "MAJOR") for name, field, _ in reversed(usual)]
+    steps += [(name, field, limit, "MINOR" if field == "HIHI" else "NO_ALARM") for name, field, limit in usual]
+    for name, field, limit, wanted in steps:
+        monitor.command(f"dbpf {monitor.prefix}{name}.{field} {limit}")
+        until(lambda: severity(monitor, name) == wanted, 20, lambda: f"{name} {wanted}: {severity(monitor, name)}")
 
 
 def test_queues_of_logs(new_ioc, new_monitor, tmp_path):
