@@ -91,7 +91,7 @@ static const char *addRecord(ebpfMonTables *tables, waveformRecord *prec, const 
     cells->precision = cells->scale < 1 ? 3 : prec->prec;
     cells->size = prec->nelm;
     strcpy(table->column[place - 1], column);
-    snprintf(table->group, sizeof(table->group), "%s", prec->asg);
+    snprintf(table->group, sizeof(table->group), "%s", prec->asg[0] ? prec->asg : "DEFAULT"); /* as asLib takes it */
     return "";
 }
 

@@ -150,6 +150,20 @@ def test_puts_table(monitor, ioc):
         assert columns["pv"][0] == ioc.prefix + "AO"
 
 
+def test_table_of_ones_own(new_monitor, ioc, tmp_path):
+    """Waveforms without an access security group of their own are a table, too."""
+    own = {"DTYP": "ebpfMon", "SCAN": "I/O Intr", "TSE": "-2", "FTVL": "STRING", "NELM": "3"}
+    (tmp_path / "own.db").write_text("".join(db.record("waveform", "MY" + name, INP="@" + name, **own).replace(
+        " }", f' info(ebpfMonTable, "$(P)MINE {place} {column}") }}') for place, (name, column) in
+        enumerate([("PUT_PVS", "pv"), ("PUT_VALUES", "value")], 1)))
+    monitor = new_monitor()
+    monitor.before.append(f'dbLoadRecords "{tmp_path}/own.db", "P={monitor.prefix}"')
+    monitor.start().wait_ioc(ioc)
+    ioc.put("AO", 32)
+    monitor.wait_text("PUT_LAST_VALUE", lambda t: t == "32")
+    until(lambda: [list(c[:1]) for c in tables(monitor, "MINE")[0][1].values()] == [[ioc.prefix + "AO"], ["32"]], 10, "the put")
+
+
 def test_a_put_that_was_not_made_as_sent_says_so(monitor, ioc):
     """In the column "Result", which is empty for all others."""
     ioc.put("LIMITED", 50)
