@@ -23,6 +23,7 @@
 #include "device/deviceValues.h"
 #include "ebpfMonModule.h"
 #include "host/procInfo.h"
+#include "model/filter.h"
 #include "probe/calibrate.h"
 #include "record/shellCommand.h"
 #include "shared/followedIocs.h"
@@ -509,7 +510,13 @@ static ebpfMonModule module = {
 
 static void watchDevices(const iocshArgBuf *args)
 {
-    setPattern(devices, args[0].sval ? args[0].sval : "*");
+    const char *given = args[0].sval ? args[0].sval : "*";
+    char pattern[EBPFMON_PATTERN_SIZE] = "", why[160] = "";
+    int isWrong = given[0] && ebpfMonPatternRead(pattern, given, "IOC", why, sizeof(why));
+
+    if (!isWrong)
+        setPattern(devices, pattern);
+    ebpfMonShellSetStatus(ebpfMonShellCheckOp("ebpfMonDeviceWatch", isWrong ? ebpfMonOpRefused : ebpfMonOpDone, why));
 }
 
 static void addRow(ebpfMonTextReport *report, const ebpfMonDeviceRow *row)

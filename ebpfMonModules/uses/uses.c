@@ -405,7 +405,8 @@ static void writeFile(const char *name, const char *text)
     if (file && fclose(file))
         isWritten = 0;
     if (isOurs)
-        errlogSevPrintf(errlogMajor, "ebpfMonUnused: %s has the uses themselves. Give another file for the list\n", name);
+        errlogSevPrintf(errlogMajor, "ebpfMonUnused: %s has the uses themselves. Give another file for the list\n",
+                        name);
     else if (!isWritten)
         errlogSevPrintf(errlogMajor, "ebpfMonUnused: %s cannot be written: %s\n", name, strerror(errno));
     ebpfMonShellSetStatus(isWritten ? 0 : -1);

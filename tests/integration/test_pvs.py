@@ -501,6 +501,12 @@ def test_reports_at_the_shell(monitor, ioc):
     assert f"IOC {ioc.name}:" in monitor.command(f'ebpfMonRecords "{ioc.name}"')
 
 
+def test_bad_pattern_of_ports_is_refused(monitor):
+    for pattern, why in ("[ab]", "[sets] are not supported"), ("x" * 80, "longer than 60"):
+        said = monitor.command(f'ebpfMonDeviceWatch "{pattern}"')
+        until(lambda: any(why in l for l in [*said, *monitor.process.lines]), 5, lambda: said)
+
+
 def test_levels_of_single_iocs(monitor, ioc):
     """Levels of single IOCs: listed, limited in number, removed."""
     def said(line):
