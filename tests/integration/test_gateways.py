@@ -346,6 +346,44 @@ def test_two_gateways(ioc, monitor, log, gateway, tmp_path):
         second.discard()
 
 
+OLDER = """
+import sys
+from tests.harness import loopback
+context = loopback.pva_context(int(sys.argv[1]))
+kept = context.monitor(sys.argv[2], lambda value: None)
+context.get(sys.argv[2], timeout=30)
+print("connected", flush=True)
+for line in sys.stdin:
+    context.put(sys.argv[2], float(line), timeout=30, get=False)
+"""
+
+
+def test_older_channel(ioc, gateway, new_monitor, tmp_path):
+    """A client and a gateway that are older than the monitor: each put is one line, perhaps of this client, until the monitor knows which
+    PV its channel has."""
+    name, later, value = ioc.prefix + "A7", PutLog(tmp_path / "puts.json"), 100
+    client = Process([sys.executable, "-u", "-c", OLDER, gateway.port, name], loopback.environment())
+    seen = []
+
+    def put_next():
+        nonlocal value
+        value += 1
+        client.send(str(value))
+        line, = later.next(1, ioc.prefix, len(seen))
+        assert (line["pv"], line["value"], line["pid"], line["gateway"]) == (name, str(value), str(client.pid), f"pvagw[{gateway.pid}]"), line
+        seen.append(line)
+        return "who_sure" not in line
+
+    try:
+        client.wait_line("connected")
+        new_monitor(before=[later.command()]).start().wait_ioc(ioc)
+        assert not any(put_next() for _ in range(3)), seen
+        until(put_next, 60, lambda: str(seen))
+        assert later.of(ioc.prefix) == seen  # none is there twice
+    finally:
+        client.kill()
+
+
 def test_other_names(ioc, monitor, log, tmp_path):
     """A gateway that changes names: after three puts the monitor knows how, and before that it says that it does not."""
     changing = Gateway(tmp_path, ioc.port, pvlist=r"GW:(.*) ALIAS \1" + "\n")
