@@ -11,9 +11,10 @@
 #
 # It fetches the modules from $EBPFMON_GITHUB (https://github.com) into the cache, builds them with this machine's EPICS
 # Base and an IOC with all of them, and writes tests/results/modules.json (putLogs.json, tls.json) and the table of
-# documentation/develop/tried.md. Some minutes. Run make first; as root. The sequencer needs re2c.
+# documentation/develop/tried.md. Some minutes. Run make first; as root. The sequencer needs re2c, pvxs libevent-dev and
+# libssl-dev before its first build.
 set -eu
-case ${1-} in -*) sed -n '3,15s/^# \{0,1\}//p' "$0"; exit 2;; esac
+case ${1-} in -*) sed -n '3,16s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)
 EPICS_BASE=$("$top/tools/epicsBase.sh")
 export EPICS_BASE
