@@ -91,22 +91,20 @@ static const char *nameMessage(const ebpfMonWireEvent *ev)
 }
 
 /* The row of the put in the history has it, and other hosts compute the same. */
-static void addTrace(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
+static void nameTrace(const ebpfMonWireEvent *ev, char *buf, size_t size)
 {
-    char line[60] = EBPFMON_PACKET_TRACE;
-    size_t used = strlen(line);
+    size_t used = (size_t)snprintf(buf, size, "\n" EBPFMON_PACKET_TRACE);
     uint8_t trace[16];
 
     ebpfMonMessageGetTraceId(&ev->peer, ev->seq, trace);
     for (unsigned i = 0; i < sizeof(trace); i++)
-        used += (size_t)snprintf(line + used, sizeof(line) - used, "%02x", trace[i]);
-    addLine(n, line);
+        used += (size_t)snprintf(buf + used, size - used, "%02x", trace[i]);
 }
 
 void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
 {
     const char *message = nameMessage(ev);
-    char line[140], name[100];
+    char line[200], name[100], trace[60] = "";
 
     if (!message && ev->kind != ebpfMonWireUser)
         return;
@@ -121,10 +119,10 @@ void ebpfMonPacketNotesAdd(ebpfMonPacketNotes *n, const ebpfMonWireEvent *ev)
     else
         snprintf(name, sizeof(name), "%s %u", ev->kind == ebpfMonWireFound ? "cid" : "sid",
                  ev->kind == ebpfMonWireFound ? ev->cid : ev->sid);
-    snprintf(line, sizeof(line), "%s %s", message, name);
-    addLine(n, line);
     if (ev->kind == ebpfMonWirePut && ev->circuit)
-        addTrace(n, ev);
+        nameTrace(ev, trace, sizeof(trace));
+    snprintf(line, sizeof(line), "%s %s%s", message, name, trace);
+    addLine(n, line);
 }
 
 const char *ebpfMonPacketNotesTake(ebpfMonPacketNotes *n)

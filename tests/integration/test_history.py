@@ -722,10 +722,16 @@ def test_chains_of_packets(new_monitor, new_ioc, tmp_path, level):
         until(lambda: far.get("END") == 2 * value + 1, 20, "the effect")
     until(lambda: count(file, f"pv = '{far.prefix}IN' AND source IS NOT NULL AND n = 1"), 20, "the put of the link")
     until(lambda: level == "chains" or count(file, f"kind = 'chain' AND tree LIKE '%{far.prefix}NEXT%'") >= 2, 20, "the records")
+    raw, pv = rawca.RawCa(near.port), near.prefix + "SECONDS"
+    sid = raw.sid(pv)
+    raw.send(b"".join(rawca.message(4, rawca.elements(rawca.DOUBLE, [float(i)]), rawca.DOUBLE, 1, sid, i) for i in range(60)))
+    until(lambda: count(file, f"pv = '{pv}' AND automatic = 0") == 60, 20, "many puts in one packet")
     monitor.command('ebpfMonHistoryFreeze "now"')
     frozen = until(lambda: next(iter(tmp_path.glob("frozen-*.tar")), None), 30, "the file")
     subprocess.run(["tar", "-xf", frozen, "-C", tmp_path], check=True)
     packets = pcapng(tmp_path / frozen.stem / "packets.pcapng")
+    many = [p[4].splitlines() for p in packets if f"put {pv}" in p[4].splitlines()]
+    assert sum(said.count(f"put {pv}") + sum(int(line.split()[0]) for line in said if re.fullmatch(r"\d+ more", line)) for said in many) == 60, many
     for pv, wrote, records in ((near.prefix + "SET", f"{far.prefix}IN (CA link {near.prefix}SEND.OUT of {near.name})", near.prefix + "SEND (calcout) = 10"),
                                (far.prefix + "IN", f"{far.prefix}END (link {far.prefix}NEXT.OUT)", far.prefix + "NEXT (calcout) = 11")):
         row = rows(frozen, "-k", "put", "-a", pv)[-1]
