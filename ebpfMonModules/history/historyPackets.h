@@ -46,8 +46,8 @@ ebpfMonHistoryPackets *ebpfMonHistoryPacketsNew(size_t bytes, size_t payload);
 void ebpfMonHistoryPacketsAdd(ebpfMonHistoryPackets *packets, const ebpfMonModulePacket *packet, const char *note);
 
 /* Writes those that are there now. "note": about all of them. "chains": of their puts; NULL: not known. The packet
- * thread waits for no more than the copy of one packet. One thread at a time. 0; -1: "why" says what is wrong, and there
- * is no file. */
+ * thread waits for no more than the copy of one packet. One thread at a time. 0; -1: "why" says what is wrong, and
+ * there is no file. */
 int ebpfMonHistoryPacketsWrite(ebpfMonHistoryPackets *packets, const char *file, const char *note,
                                ebpfMonPacketChains *chains, ebpfMonWorker *worker, char *why, size_t size);
 
