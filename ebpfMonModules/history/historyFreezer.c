@@ -168,7 +168,8 @@ static int isPart(const struct dirent *entry)
 
 static void removeFolder(const char *folder)
 {
-    static const char *const others[] = { ALL, EBPFMON_HISTORY_IN_TAR "-wal", EBPFMON_HISTORY_IN_TAR "-shm", NULL };
+    static const char *const others[] = { ALL, EBPFMON_HISTORY_IN_TAR "-wal", EBPFMON_HISTORY_IN_TAR "-shm",
+                                          EBPFMON_HISTORY_IN_TAR "-journal", NULL };
     char path[600];
 
     for (int i = 0; names[i]; i++) {

@@ -36,7 +36,7 @@
 
 #define VERSION 4
 static const ebpfMonSqliteKind kind = { 0x65426d48 /* "eBmH" */, VERSION,
-                                        ". Free space on the disk; it is tried again by itself" };
+                                        ". Free space on the disk" };
 
 enum { sqlAdd, sqlMeta, sqlSize, sqlForget, sqlStatements };
 
@@ -295,7 +295,7 @@ static int checkBeside(ebpfMonHistoryStore *s, char *why, size_t size)
 
 int ebpfMonHistoryStoreBegin(ebpfMonHistoryStore *s, char *why, size_t size)
 {
-    return ebpfMonSqliteCheckMoved(&s->file, why, size) || checkBeside(s, why, size) ||
+    return ebpfMonSqliteCheckUnchanged(&s->file, why, size) || checkBeside(s, why, size) ||
            ebpfMonSqliteRun(&s->file, "BEGIN IMMEDIATE", why, size) ? -1 : 0;
 }
 

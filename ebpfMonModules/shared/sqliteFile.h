@@ -168,15 +168,25 @@ static inline int64_t ebpfMonSqliteCountPages(const ebpfMonSqlite *file, char *w
            ebpfMonSqliteGetNumber(file, "PRAGMA freelist_count", why, size);
 }
 
-/* SQLite keeps pages in its memory and goes on if another program removes the file; what it writes then is lost when
- * the monitor ends. So look before each transaction. */
-static inline int ebpfMonSqliteCheckMoved(const ebpfMonSqlite *file, char *why, size_t size)
+/* SQLite keeps pages in its memory and goes on if another program removes the file, or writes over it; what it writes
+ * then is lost when the monitor ends. So look before each transaction. */
+static inline int ebpfMonSqliteCheckUnchanged(const ebpfMonSqlite *file, char *why, size_t size)
 {
+    static const char begin[16] = "SQLite format 3"; /* sqlite.org/fileformat.html */
+    char found[sizeof(begin)];
+    sqlite3_file *open = NULL;
     int isMoved = 0;
 
-    if (sqlite3_file_control(file->db, "main", SQLITE_FCNTL_HAS_MOVED, &isMoved) != SQLITE_OK || !isMoved)
+    if (sqlite3_file_control(file->db, "main", SQLITE_FCNTL_HAS_MOVED, &isMoved) == SQLITE_OK && isMoved) {
+        snprintf(why, size, "somebody has moved or removed the file. A new one is begun");
+        return -1;
+    }
+    if (sqlite3_file_control(file->db, "main", SQLITE_FCNTL_FILE_POINTER, &open) != SQLITE_OK || !open ||
+        !open->pMethods ||
+        (open->pMethods->xRead(open, found, sizeof(found), 0) == SQLITE_OK &&
+         memcmp(found, begin, sizeof(begin)) == 0))
         return 0;
-    snprintf(why, size, "somebody has moved or removed the file. A new one is begun");
+    snprintf(why, size, "somebody has written over the file. Move it away, or repair it with sqlite3 .recover");
     return -1;
 }
 

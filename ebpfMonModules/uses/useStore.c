@@ -124,27 +124,9 @@ static void bindText(sqlite3_stmt *stmt, int at, const char *text)
     sqlite3_bind_text(stmt, at, text, -1, SQLITE_TRANSIENT);
 }
 
-/* Another program may also have written over the file. 0, or -1: "why" says what is wrong. */
-static int checkUnchanged(ebpfMonUseStore *store, char *why, size_t size)
-{
-    static const char begin[16] = "SQLite format 3"; /* sqlite.org/fileformat.html */
-    char found[sizeof(begin)];
-    sqlite3_file *file = NULL;
-
-    if (ebpfMonSqliteCheckMoved(&store->file, why, size))
-        return -1;
-    if (sqlite3_file_control(store->file.db, "main", SQLITE_FCNTL_FILE_POINTER, &file) != SQLITE_OK || !file ||
-        !file->pMethods)
-        return 0;
-    if (file->pMethods->xRead(file, found, sizeof(found), 0) == SQLITE_OK && memcmp(found, begin, sizeof(begin)) == 0)
-        return 0;
-    snprintf(why, size, "somebody has written over the file. Move it away, or repair it with sqlite3 .recover");
-    return -1;
-}
-
 int ebpfMonUseStoreBegin(ebpfMonUseStore *store, char *why, size_t size)
 {
-    if (checkUnchanged(store, why, size))
+    if (ebpfMonSqliteCheckUnchanged(&store->file, why, size))
         return -1;
     return ebpfMonSqliteRun(&store->file, "BEGIN IMMEDIATE", why, size);
 }

@@ -748,7 +748,7 @@ def test_frozen_by_a_late_scan(new_monitor, new_ioc, tmp_path):
         (tmp_path / f"frozen-{year}0101T000000Z.tar").write_bytes(b"x" * size_)
     left = tmp_path / "frozen-20220101T000000Z.part"  # by a monitor that was killed meanwhile
     left.mkdir()
-    for name in ("history.sqlite", "history.sqlite-wal", "report.md", "all.tar"):
+    for name in ("history.sqlite", "history.sqlite-wal", "history.sqlite-journal", "report.md", "all.tar"):
         (left / name).write_bytes(b"x")
     monitor = new_monitor(before=[f'ebpfMonHistoryKeep "{tmp_path / "history.sqlite"}" 64 30', f'ebpfMonHistoryRing "{tmp_path}" 4 none']).start()
     monitor.wait_ioc(ioc)
@@ -867,6 +867,23 @@ def test_killed_while_it_writes(keep, new_ioc):
     with sqlite3.connect(keep.file) as base:
         got = [int(float(v)) for v, in base.execute("SELECT value FROM rows WHERE pv LIKE '%:SET3' ORDER BY id")]
     assert got == sorted(set(got)) and got and got[-1] <= value
+
+
+def test_written_over(keep, new_ioc):
+    """Another program writes over the file: what is written then could not be read by anybody. A new one is begun when it is moved away."""
+    monitor, ioc = keep(), new_ioc(DATABASE).start()
+    monitor.wait_ioc(ioc)
+    keep.file.write_bytes(bytes(50000))
+    ioc.put("SET2", 1)
+    until(lambda: monitor.get("HISTORY_STATE") == 2, 20, lambda: monitor.text("HISTORY_MSG"))
+    assert re.search("written over|not a database", monitor.text("HISTORY_MSG")), monitor.text("HISTORY_MSG")
+    for file in keep.file.parent.glob("history.sqlite*"):
+        file.rename(keep.file.parent / f"away-{file.name}")
+    ioc.put("SET2", 2)
+    until(lambda: monitor.get("HISTORY_STATE") == 1, 40, lambda: monitor.text("HISTORY_MSG"))
+    ioc.put("SET2", 3)
+    until(lambda: count(keep.file, "pv LIKE '%:SET2' AND value = '3'"), 20, lambda: ask(keep.file))
+    assert is_whole(keep.file)
 
 
 def test_full(keep, new_ioc):
