@@ -62,6 +62,7 @@ struct ebpfMonLives {
         double goneAt; /* s, monotonic */
         epicsTimeStamp goneTime;
         int seen;      /* this second */
+        int isAwaited; /* it is gone; how it ended, which the event thread reads, comes a little later */
     } known[2 * EBPFMON_TARGETS_MAX];
 };
 
@@ -119,7 +120,8 @@ static void endLife(ebpfMonLives *lives, unsigned i, const ebpfMonLife *end, con
             l->uptime = end->uptime;
     }
     describeEnd(l, how, sizeof(how));
-    lives->known[i].goneAt = seconds;
+    if (!lives->known[i].isAwaited)
+        lives->known[i].goneAt = seconds;
     lives->known[i].goneTime = *at;
     ebpfMonHealthEventsAdd(health, at, 1, "IOC %s (pid %d) ended%s; it ran %.*f s", l->name, (int)l->pid, how,
                            l->uptime < 10 ? 1 : 0, l->uptime);
@@ -148,6 +150,9 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
     unsigned i;
 
     for (i = 0; i < lives->n; i++)
+        if (lives->known[i].isAwaited && !lives->known[i].life.gone && strcmp(lives->known[i].life.name, l->name) == 0)
+            endLife(lives, i, NULL, at, seconds, health);
+    for (i = 0; i < lives->n; i++)
         if (lives->known[i].life.gone && strcmp(lives->known[i].life.name, l->name) == 0)
             break;
     if (i < lives->n && lives->known[i].life.id == RESTORED && !l->fresh) {
@@ -167,6 +172,7 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
     lives->known[i].life = *l;
     lives->known[i].life.gone = 0;
     lives->known[i].seen = 1;
+    lives->known[i].isAwaited = 0;
     if (l->gone) /* it started and ended between two updates */
         endLife(lives, i, l, at, seconds, health);
 }
@@ -182,7 +188,10 @@ static void updateKnown(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
         lives->known[i].seen = 1;
         if (lives->known[i].life.gone)
             continue;
-        if (now[k].gone)
+        if (now[k].gone && !now[k].hasExit && !lives->known[i].isAwaited) {
+            lives->known[i].isAwaited = 1;
+            lives->known[i].goneAt = seconds;
+        } else if (now[k].gone)
             endLife(lives, i, &now[k], at, seconds, health);
         else if (now[k].watched)
             lives->known[i].life = now[k];
@@ -285,5 +294,5 @@ int ebpfMonLivesIsAlive(const ebpfMonLives *lives, uint32_t id)
 {
     unsigned i = findLife(lives, id);
 
-    return i < lives->n && !lives->known[i].life.gone;
+    return i < lives->n && !lives->known[i].life.gone && !lives->known[i].isAwaited;
 }
