@@ -123,6 +123,29 @@ def test_build_without_privileges(tmp_path):
     assert (tmp_path / "deb" / "ebpfmon_1_all.deb").read_text() == "/the/base\n"
 
 
+@pytest.mark.parametrize("lacks", [False, True])
+def test_what_the_kernel_lacks_is_said_at_the_installation(tmp_path, lacks):
+    """The script that apt runs, as another user, where the kernel has type information and where it has none."""
+    script, unit = tmp_path / "postinst", paths.TOP / "service" / "ebpfmon.service"
+    text = (paths.TOP / "debian" / "ebpfmon.postinst").read_text()
+    for old, new in ("#DEBHELPER#", ""), ("--reuid ebpfmon --regid ebpfmon", "--reuid daemon --regid daemon"), \
+            ("/run/systemd/system", "/run"), ("/lib/systemd/system/ebpfmon.service ", f"{unit} "), (" ebpfMon --check", f" {paths.MONITOR} --check"):
+        assert old in text
+        text = text.replace(old, new)
+    script.write_text(text)
+    (tmp_path / "none").mkdir()
+    hide = f"mount --bind {tmp_path}/none /sys/kernel/btf; " if lacks else ""
+    run = subprocess.run(["unshare", "-m", "sh", "-c", f"{hide}sh {script} configure"], capture_output=True, text=True, timeout=patient(60),
+                         check=False)
+    assert (run.returncode, run.stderr) == (0, ""), run
+    if not lacks:
+        assert run.stdout == ""
+    else:
+        first, *rows = run.stdout.splitlines()
+        assert first == "ebpfmon: its service cannot watch all IOCs of this host (ebpfMon --check):", run.stdout
+        assert any(row.startswith("NO   kernel ") and "use a kernel with CONFIG_DEBUG_INFO_BTF" in row for row in rows), run.stdout
+
+
 def test_install(story):
     """After apt install the service runs as its user, sandboxed, enabled, and its PVs are there."""
     assert story["installed"] == "active enabled Running"
