@@ -226,7 +226,8 @@ static void updateStills(stillIocs *stills, const ebpfMonLife *now, unsigned n, 
             ;
         if (k < n && findReason(&now[k]))
             stills->known[kept++] = *s;
-        else if (k < n && !now[k].gone && s->told) /* if it has ended, another event tells this */
+        /* if it has ended, another event tells this; one that is not watched any more may still stand */
+        else if (k < n && !now[k].gone && now[k].watched && s->told)
             ebpfMonHealthEventsAdd(health, at, 0, "IOC %s (pid %d) goes on; it stood still for %.0f s", now[k].name,
                                    (int)now[k].pid, seconds - s->since);
     }

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.harness import ca, db, kernel, loopback, paths, queries, rawca
+from tests.harness.ioc import OURS
 from tests.harness.process import Process
 from tests.harness.wait import until
 
@@ -211,6 +212,38 @@ def test_killed_and_restarted(new_ioc, monitor):
     until(lambda: severity(monitor, "IOC_EVENT_LAST") == severity(monitor, "IOC_GONE_CNT") == "NO_ALARM", 5, "no alarm")
     assert monitor.get("IOC_RESTART_CNT") == restarts + 1
     assert [l for l in monitor.lines("IOC_EVENTS").splitlines() if started in l]
+
+
+def test_stopped_iocs_that_are_killed_or_left_out(new_ioc, new_monitor):
+    """A stopped IOC that is killed is gone, and stands still no more. One that the filter leaves out does not go on by that."""
+    killed, stopped, other = (new_ioc(DB).start() for _ in range(3))
+    monitor = new_monitor().start()
+    for ioc in killed, stopped, other:
+        monitor.wait_ioc(ioc)
+
+    def lights():
+        return monitor.get("IOC_STILL_CNT"), monitor.get("IOC_GONE_CNT"), monitor.get("HOST_STATUS", as_string=True)
+
+    def wait_lights(*wanted):
+        until(lambda: lights() == wanted, 40, lambda: f"{wanted}: {lights()} {monitor.text('HOST_STATUS_MSG')}")
+
+    killed.process.signal(signal.SIGSTOP)
+    stopped.process.signal(signal.SIGSTOP)
+    try:
+        wait_lights(2, 0, "trouble")
+        killed.kill()
+        wait_lights(1, 1, "trouble")
+        monitor.set_filter(IOC=other.name)
+        wait_lights(0, 1, "trouble")
+        monitor.set_filter(IOC=OURS)
+        wait_lights(1, 1, "trouble")
+        assert not events(monitor, stopped, "goes on")
+    finally:
+        stopped.process.signal(signal.SIGCONT)
+    wait_lights(0, 1, "trouble")
+    wait_event(monitor, stopped, "goes on")
+    monitor.put("IOC_GONE_ACK", 1)
+    wait_lights(0, 0, "ok")
 
 
 def test_crash_at_the_start(new_ioc, new_monitor, tmp_path):
