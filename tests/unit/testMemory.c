@@ -2,10 +2,14 @@
 /* host/memory.h: what may be read of a process, which grows with the memory that it really has; what the caller does
  * during a long reading. The processes are children of this test. */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -177,13 +181,65 @@ static void testPauses(void)
     endChild(pid);
 }
 
+/* --- the memory of this process ---------------------------------------------------------------------------------- */
+
+static int writeFile(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    return f && fputs(text, f) >= 0 && fclose(f) == 0 ? 0 : -1;
+}
+
+/* Control groups of version 2 (cgroup-v2.rst), of which only the outer one has a limit, in mounts of this process. */
+static int makeGroups(const char *limit)
+{
+    return unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+           mount("none", "/sys/fs/cgroup", "tmpfs", 0, NULL) || mkdir("/sys/fs/cgroup/a", 0755) ||
+           mkdir("/sys/fs/cgroup/a/b", 0755) || writeFile("/sys/fs/cgroup/own", "0::/a/b\n") ||
+           writeFile("/sys/fs/cgroup/a/memory.max", limit) ||
+           writeFile("/sys/fs/cgroup/a/memory.current", "6291456\n") ||
+           writeFile("/sys/fs/cgroup/a/memory.stat", "anon 5\ninactive_file 1048576\nactive_file 7\n") ||
+           writeFile("/sys/fs/cgroup/a/b/memory.max", "max\n") ||
+           writeFile("/sys/fs/cgroup/a/b/memory.current", "4096\n") ||
+           mount("/sys/fs/cgroup/own", "/proc/self/cgroup", NULL, MS_BIND, NULL) ? -1 : 0;
+}
+
+/* MiB that are left there, 255 for all that is more; -1: no such mounts can be made. */
+static int countLeft(const char *limit)
+{
+    int status = 0;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        uint64_t left = makeGroups(limit) ? 254 * MIB : ebpfMonOwnMemoryLeft();
+
+        _exit(left > 255 * MIB ? 255 : (int)(left / MIB));
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) == 254)
+        return -1;
+    return WEXITSTATUS(status);
+}
+
+static void testGroups(void)
+{
+    int left = countLeft("8388608\n"), all = countLeft("max\n");
+
+    if (left < 0 || all < 0) {
+        testSkip(2, "no mounts of its own");
+        return;
+    }
+    testOk(left == 3, "control groups 2: 8 MiB, less 6 of which 1 can be given back: %d", left);
+    testOk(all == 255, "without a limit: all that the host has");
+}
+
 MAIN(testMemory)
 {
-    testPlan(14);
+    testPlan(16);
     room = mmap(NULL, ROOM, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (room == MAP_FAILED)
         testAbort("no room");
     testBudget();
     testPauses();
+    testGroups();
     return testDone();
 }
