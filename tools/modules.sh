@@ -56,7 +56,7 @@ if [ "${1-}" = tls ] || [ "${1-}" = qsrv2 ]; then
     [ "$1" = qsrv2 ] || exec "$python" -m tests.modules.tls "$pvxs"
     copy=${cache%/modules}/qsrv2
     "$top/tools/copyTree.sh" "$copy" "$EPICS_BASE"
-    PVXS=$pvxs EBPFMON_WERROR=1 make -s -C "$copy" iocBoot >"$cache/qsrv2.log" 2>&1 || { tail -20 "$cache/qsrv2.log"; exit 1; }
+    PVXS=$pvxs EBPFMON_WERROR=1 make -s -j"$(nproc)" -C "$copy" iocBoot >"$cache/qsrv2.log" 2>&1 || { tail -20 "$cache/qsrv2.log"; exit 1; }
     (cd "$top" && tar c tests/*/O.*) | tar x -C "$copy" # programs of tests; pytest wants all that have a place in its order
     cd "$copy"
     exec "$python" -m pytest tests -q -p no:cacheprovider </dev/null \
