@@ -61,15 +61,14 @@ void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessage
         ebpfMonJoinCircuitSetServed(c, key->seq);
 }
 
-/* What the IOC did before this packet came is of another put, or of an earlier circuit from the same port; what it
- * served of messages before this one needs no packet any more, unless it may be of another circuit. */
-static void forgetOld(ebpfMonJoinCircuit *c, uint32_t seq, uint64_t at)
+/* What the IOC did before this packet came is of another put, or of an earlier circuit from the same port. A packet with
+ * a later number says nothing: somebody else may have written it. */
+static void forgetOld(ebpfMonJoinCircuit *c, uint64_t at)
 {
     unsigned kept = 0;
 
     for (unsigned i = 0; i < c->publishedCount; i++)
-        if (c->published[i].at + EBPFMON_JOIN_STALE_NS >= at &&
-            (c->published[i].isShared || !ebpfMonJoinIsBefore(c->published[i].seq, seq)))
+        if (c->published[i].at + EBPFMON_JOIN_STALE_NS >= at)
             c->published[kept++] = c->published[i];
     c->publishedCount = kept;
 }
@@ -94,7 +93,7 @@ static int takeOwn(ebpfMonJoinCircuit *c, const ebpfMonWireEvent *ev, uint64_t a
     if (c->hasForgotten && !ebpfMonJoinIsBefore(c->forgottenUpTo, ev->seq))
         return 1;
     c->hasForgotten = 0;
-    forgetOld(c, isPva ? ev->end : ev->seq, at);
+    forgetOld(c, at);
     for (unsigned i = 0; i < c->publishedCount; i++)
         if (isPublished(&c->published[i], ev, name)) {
             removePublished(c, i);

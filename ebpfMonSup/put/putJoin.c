@@ -659,12 +659,12 @@ ebpfMonPutJoinResult ebpfMonPutJoinMatchIoc(ebpfMonPutJoin *join, ebpfMonMessage
         result = match.put->isPublished && !match.put->isTaken ? ebpfMonPutJoinPublished : ebpfMonPutJoinFound;
         joinMatch(join, &match, key, put);
     } else if (match.isPast) {
-        ebpfMonJoinCircuitSetServed(match.circuit, key->seq);
         result = ebpfMonPutJoinAlone;
     }
     if (!match.put && (last || match.isPast))
         noteTold(join, &match, key);
-    if (last && result == ebpfMonPutJoinWait && key->seqKind != EBPFMON_SEQ_NONE)
+    /* also if it is past: somebody may have written a packet with a later number, and its own comes still */
+    if (!match.put && (last || match.isPast) && key->seqKind != EBPFMON_SEQ_NONE)
         ebpfMonJoinPublishedAdd(&join->circuits, key, put);
     epicsMutexUnlock(join->lock);
     return result;

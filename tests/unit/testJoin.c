@@ -90,6 +90,22 @@ static void testOtherName(void)
     testOk1(countUnmatchedAfter(120 * SECOND) == 0);
 }
 
+static void testForgedAhead(void)
+{
+    struct ebpfMonPeer a = makeCircuit(45);
+
+    testDiag("Somebody writes a put with a later number into the connection");
+    addWrite(a, 50000, "X");
+    testOk1(match(a, 100, "X", 0) == ebpfMonPutJoinAlone);
+    addReply(a, addMessage(a, 100, 124, "X", ebpfMonWireCa, 1, IOC), 1);
+    testOk(countUnmatchedAfter(5 * SECOND) == 0, "the packet of a put that was published is no second put");
+    match(a, 200, "X", 1);
+    addWrite(a, 60000, "X");
+    addReply(a, addMessage(a, 200, 224, "X", ebpfMonWireCa, 1, IOC), 1);
+    testOk(countUnmatchedAfter(5 * SECOND) == 0, "… nor if the forged one comes between");
+    testOk1(match(a, 50000, "X", 0) == ebpfMonPutJoinFound && match(a, 60000, "X", 0) == ebpfMonPutJoinFound);
+}
+
 static void testPva(void)
 {
     struct ebpfMonPeer a = makeCircuit(4);
@@ -523,6 +539,7 @@ MAIN(testJoin)
     testSequenceWraps();
     testWritesOfChain();
     testOtherName();
+    testForgedAhead();
     testPva();
     testAttached();
     testSharedThread();
