@@ -61,8 +61,8 @@ void ebpfMonJoinPublishedAdd(ebpfMonJoinCircuits *circuits, const ebpfMonMessage
         ebpfMonJoinCircuitSetServed(c, key->seq);
 }
 
-/* What the IOC did before this packet came is of another put, or of an earlier circuit from the same port. A packet with
- * a later number says nothing: somebody else may have written it. */
+/* What the IOC did before this packet came is of another put, or of an earlier circuit from the same port. A packet
+ * with a later number says nothing: somebody else may have written it. */
 static void forgetOld(ebpfMonJoinCircuit *c, uint64_t at)
 {
     unsigned kept = 0;
