@@ -13,6 +13,7 @@
 #include "host/procInfo.h"
 #include "host/procNetns.h"
 #include "host/procRead.h"
+#include "host/procStat.h"
 #include "ioc/catalogue.h"
 #include "model/filter.h"
 #include "model/published.h"
@@ -23,6 +24,7 @@
 
 #define PROTOCOLS   2                          /* ebpfMonWireCa, ebpfMonWirePva */
 #define FOUND_NS    (5 * EBPFMON_SECOND_NS)    /* so long the follower may need to find an IOC that has just started */
+#define UNDECIDED_NS (60 * EBPFMON_SECOND_NS)  /* … on a host that leaves it no time; then the server has a row */
 #define LISTENS_NS  (60 * EBPFMON_SECOND_NS)   /* between two looks whether a server still listens */
 #define DOUBTFUL_NS (60 * EBPFMON_SECOND_NS)   /* between two looks at a beacon that proved nothing */
 #define DOUBTFUL    256                        /* such beacons that are remembered, by hash */
@@ -170,6 +172,16 @@ static int isWatched(ebpfMonOtherServers *others, pid_t pid)
     return found;
 }
 
+/* Nonzero: the follower has looked at this process, which is no IOC; or that takes too long. */
+static int isNoIoc(ebpfMonOtherServers *others, const otherServer *s, uint64_t now)
+{
+    uint64_t waited = now - s->since, searched = ebpfMonTargetsGetSearched(others->targets);
+
+    if (waited < FOUND_NS || isWatched(others, s->pid))
+        return 0;
+    return waited >= UNDECIDED_NS || (searched && ebpfMonProcUptime(s->start, searched) > 0);
+}
+
 /* Forgets the protocols that the server does not serve any more. Nonzero: there is another one. */
 static int stillListens(ebpfMonOtherServers *others, otherServer *s, uint64_t now)
 {
@@ -244,7 +256,7 @@ void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, const ebpfMonFilter
             s->pid = 0;
         if (!s->pid)
             continue;
-        isRow = now - s->since >= FOUND_NS && !isWatched(others, s->pid);
+        isRow = isNoIoc(others, s, now);
         listServer(s, isRow, filter, &others->list[known++]);
         if (!isRow)
             continue;

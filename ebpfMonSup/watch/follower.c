@@ -331,7 +331,7 @@ static void adoptNew(ebpfMonFollower *f, followRound *r)
         if (!pid) {
             shortenWait(r, due);
             if (due > 0) {
-                ebpfMonTargetsSetSearched(f->life.targets);
+                ebpfMonTargetsSetSearched(f->life.targets, ebpfMonIocFinderGetScanned(f->finder));
                 f->hasSearched = 1;
             }
             return;

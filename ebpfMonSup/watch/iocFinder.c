@@ -292,7 +292,7 @@ struct ebpfMonIocFinder {
     newProcess new[NEW_MAX];
     unsigned newCount;
     ebpfMonSeenProcesses *seen; /* by the rescan, and those that were set aside */
-    uint64_t scanned;
+    uint64_t scanned;    /* when the last rescan began */
     int    hasYoung, hasYoungSoFar; /* a process that is younger than OLD_NS, or has to wait because its user has cost
                          * too much; in the last rescan, in the one under way */
     pid_t *scan;         /* the rescan under way */
@@ -475,6 +475,11 @@ static int readImage(ebpfMonIocFinder *f, pid_t pid, ebpfMonImage *image)
         setAside(f, pid, ebpfMonImageRefusal(err), err == EAGAIN);
     errno = err;
     return found;
+}
+
+uint64_t ebpfMonIocFinderGetScanned(const ebpfMonIocFinder *f)
+{
+    return f->scanned;
 }
 
 ebpfMonImageCache *ebpfMonIocFinderGetFiles(ebpfMonIocFinder *f)

@@ -135,6 +135,9 @@ int ebpfMonIocFinderTakeExit(ebpfMonIocFinder *finder, pid_t pid);
  * HUGE_VAL: every 10 s or more often, as it suits the caller. */
 double ebpfMonIocFinderFindNext(ebpfMonIocFinder *finder, uint64_t now, pid_t *pid, ebpfMonImage *image);
 
+/* When the last look at all processes began; it is over if FindNext returned more than 0. */
+uint64_t ebpfMonIocFinderGetScanned(const ebpfMonIocFinder *finder);
+
 /* The program files that the finder knows. */
 ebpfMonImageCache *ebpfMonIocFinderGetFiles(ebpfMonIocFinder *finder);
 

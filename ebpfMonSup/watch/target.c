@@ -124,7 +124,7 @@ struct ebpfMonTargets {
     ebpfMonTarget *first;
     uint32_t       lastId;  /* under the lock */
     size_t         changes; /* atomic, as the next one */
-    int            searched; /* nonzero: the follower has looked at all processes once */
+    size_t         searched; /* atomic: monotonic ns; the follower has looked at all processes that were there */
     void         (*changed)(void *arg); /* these two: set before other threads are there; NULL: nobody is told */
     void          *changedArg;
     ebpfMonLateReads *reads; /* the event thread's own */
@@ -172,14 +172,19 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets)
     return epicsAtomicGetSizeT(&targets->changes);
 }
 
-void ebpfMonTargetsSetSearched(ebpfMonTargets *targets)
+void ebpfMonTargetsSetSearched(ebpfMonTargets *targets, uint64_t at)
 {
-    epicsAtomicSetIntT(&targets->searched, 1);
+    epicsAtomicSetSizeT(&targets->searched, (size_t)at);
+}
+
+uint64_t ebpfMonTargetsGetSearched(ebpfMonTargets *targets)
+{
+    return epicsAtomicGetSizeT(&targets->searched);
 }
 
 int ebpfMonTargetsAreFollowed(ebpfMonTargets *targets)
 {
-    int are = epicsAtomicGetIntT(&targets->searched);
+    int are = ebpfMonTargetsGetSearched(targets) != 0;
 
     ebpfMonTargetsLock(targets);
     for (const ebpfMonTarget *t = targets->first; t; t = t->next)

@@ -267,9 +267,11 @@ void ebpfMonTargetsNoteChange(ebpfMonTargets *targets);
 void ebpfMonTargetsSetListener(ebpfMonTargets *targets, void (*changed)(void *arg), void *arg);
 size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
 
-/* The follower has looked at all processes of the host once. Any thread, no lock. */
-void ebpfMonTargetsSetSearched(ebpfMonTargets *targets);
-/* Nonzero: that is so, and each IOC that was found is followed, has ended, or is to be left at level off. Any thread,
+/* The follower has looked at all processes that were on the host at this time (monotonic ns). Get: 0: not yet. Any
+ * thread, no lock. */
+void ebpfMonTargetsSetSearched(ebpfMonTargets *targets, uint64_t at);
+uint64_t ebpfMonTargetsGetSearched(ebpfMonTargets *targets);
+/* Nonzero: it has done that once, and each IOC that was found is followed, has ended, or is to be left at level off. Any thread,
  * without the lock. */
 int ebpfMonTargetsAreFollowed(ebpfMonTargets *targets);
 
