@@ -223,10 +223,12 @@ static whyVerdict comparePosted(why *w, const char *last, const char *band, char
 {
     double value = ebpfMonWhyReadNumber(&w->at, "VAL"), posted = ebpfMonWhyReadNumber(&w->at, last);
     double deadband = ebpfMonWhyReadNumber(&w->at, band);
+    /* of a type that is not of Base MLST may be of another field, as RBV of a motor */
+    int isOfBase = w->at.cat->rtype[w->at.cat->rec[w->at.record].rtype].stamps == EBPFMON_STAMPS_BASE;
     char scan[40];
 
-    if (strcmp(w->field, "VAL") != 0 || isnan(value) || isnan(posted) || isnan(deadband) || value == posted ||
-        deadband < 0 || (fabs(value - posted) > deadband && !w->isStill))
+    if (!isOfBase || strcmp(w->field, "VAL") != 0 || isnan(value) || isnan(posted) || isnan(deadband) ||
+        value == posted || deadband < 0 || (fabs(value - posted) > deadband && !w->isStill))
         return whyFine;
     if (fabs(value - posted) > deadband) {
         snprintf(text, size, "VAL is %.15g, and the last value that its processing has posted is %.15g: it was written "
