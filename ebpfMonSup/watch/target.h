@@ -271,8 +271,8 @@ size_t ebpfMonTargetsCountChanges(ebpfMonTargets *targets);
  * thread, no lock. */
 void ebpfMonTargetsSetSearched(ebpfMonTargets *targets, uint64_t at);
 uint64_t ebpfMonTargetsGetSearched(ebpfMonTargets *targets);
-/* Nonzero: it has done that once, and each IOC that was found is followed, has ended, or is to be left at level off. Any thread,
- * without the lock. */
+/* Nonzero: it has done that once, and each IOC that was found is followed, has ended, or is to be left at level off.
+ * Any thread, without the lock. */
 int ebpfMonTargetsAreFollowed(ebpfMonTargets *targets);
 
 /* "probesOn" is to be this. Only the follower calls it, under the lock. */
