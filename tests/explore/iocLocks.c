@@ -2,6 +2,7 @@
 /* Probes, and locks (dbLock.c). */
 #include <string.h>
 
+#include <bpf/bpf_helpers.h> /* first, because bpf_tracing.h of libbpf 1.5 includes its own */
 #include <bpf/bpf_tracing.h>
 #include <linux/ptrace.h>
 

@@ -4,8 +4,8 @@
  * helpers of the kernel are functions of helpers.c. A table is declared as always; it is only the key by which
  * helpers.c finds its elements.
  */
-#ifndef EXPLORE_BPF_HELPERS_H
-#define EXPLORE_BPF_HELPERS_H
+#ifndef __BPF_HELPERS__ /* as there, because libbpf 1.5 includes its own beside this one */
+#define __BPF_HELPERS__
 
 #include <stddef.h>
 #include <stdint.h>
