@@ -132,3 +132,8 @@ void *__wrap_memmove(void *to, const void *from, size_t size)
     SEE(to, size, 1);
     return __real_memmove(to, from, size);
 }
+
+/* Later releases of clang call these instead. */
+void *__tsan_memset(void *to, int value, size_t size) { return __wrap_memset(to, value, size); }
+void *__tsan_memcpy(void *to, const void *from, size_t size) { return __wrap_memcpy(to, from, size); }
+void *__tsan_memmove(void *to, const void *from, size_t size) { return __wrap_memmove(to, from, size); }
