@@ -25,7 +25,7 @@
 #define STARTING_NS 60000000000ull
 #define PACKETS_LATE_NS 500000000ull /* the packet thread may have no CPU meanwhile */
 #define CAUSED_NS   1000000000ull  /* a put is shown so late if the one that caused it is not finished; it may hang */
-#define CAUSED_MAX  256            /* … if so many wait for that, more do not */
+#define CAUSED_MAX  256            /* … so many wait for that, and it is looked for among so many */
 
 typedef struct {
     ebpfMonPendingPut *first, *last;
@@ -184,13 +184,15 @@ static const ebpfMonChainId *getSource(const ebpfMonPut *put)
     return put->through == ebpfMonByCaLink ? &put->linkChain : &put->source;
 }
 
+/* Nonzero: the put that began this chain is one of the newest in the queue. In a flood of puts the queue is long. */
 static int hasChain(const putQueue *queue, const ebpfMonChainId *chain)
 {
     const ebpfMonPendingPut *p = queue->last;
 
-    while (p && !ebpfMonChainIdIsSame(&p->put.chain, chain))
-        p = p->before;
-    return p != NULL;
+    for (unsigned n = 0; p && n < CAUSED_MAX; n++, p = p->before)
+        if (ebpfMonChainIdIsSame(&p->put.chain, chain))
+            return 1;
+    return 0;
 }
 
 /* Nonzero: the put that began its chain is not finished. It comes first, and with its trace (trace/putTraces.h). */
