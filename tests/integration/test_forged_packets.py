@@ -117,7 +117,7 @@ def test_gateway_in_another_namespace(ioc, log, rogue, monitor):
         process.wait_line("made")
         line = log.next(1, pv, mark)[0]
         assert same(line["value"], float(value)) and line["pid"] == str(process.pid) and "gateway" not in line, line
-        assert not any("gateway" in user for user in monitor.command(f'ebpfMonUsers "{pv}"'))
+        assert not any("through gateway" in user for user in monitor.command(f'ebpfMonUsers "{pv}"'))
         process.send("go on")
         process.wait(30)
         assert "done" in process.lines, process.output()
