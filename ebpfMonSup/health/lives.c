@@ -55,7 +55,8 @@ void ebpfMonHealthAddIll(ebpfMonHealth *health, uint32_t iocId, int severity, co
 #define RESTORED 0  /* id of a life that ended before this monitor began */
 
 struct ebpfMonLives {
-    uint32_t lastId; /* the highest one so far */
+    uint32_t gone[EBPFMON_TARGETS_MAX]; /* those that had ended at the last update */
+    unsigned goneCount;
     unsigned n;
     struct {
         ebpfMonLife life;
@@ -167,8 +168,6 @@ static void addLife(ebpfMonLives *lives, const ebpfMonLife *l, const epicsTimeSt
             ebpfMonHealthEventsAdd(health, at, 0, "IOC %s (pid %d) started", l->name, (int)l->pid);
         i = findPlace(lives);
     }
-    if (l->id > lives->lastId)
-        lives->lastId = l->id;
     lives->known[i].life = *l;
     lives->known[i].life.gone = 0;
     lives->known[i].seen = 1;
@@ -243,6 +242,22 @@ static void listGone(const ebpfMonLives *lives, double seconds, ebpfMonHealth *h
     }
 }
 
+static int hadEnded(const ebpfMonLives *lives, uint32_t id)
+{
+    for (unsigned i = 0; i < lives->goneCount; i++)
+        if (lives->gone[i] == id)
+            return 1;
+    return 0;
+}
+
+static void noteEnded(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n)
+{
+    lives->goneCount = 0;
+    for (unsigned k = 0; k < n && lives->goneCount < EBPFMON_TARGETS_MAX; k++)
+        if (now[k].gone)
+            lives->gone[lives->goneCount++] = now[k].id;
+}
+
 void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
                         double seconds, ebpfMonHealth *health)
 {
@@ -258,8 +273,9 @@ void ebpfMonLivesUpdate(ebpfMonLives *lives, const ebpfMonLife *now, unsigned n,
     }
     for (unsigned k = 0; k < n; k++)
         /* "now" may still list an IOC that has ended, after its successor has taken its place in "known" */
-        if (findLife(lives, now[k].id) == lives->n && now[k].watched && !(now[k].gone && now[k].id <= lives->lastId))
+        if (findLife(lives, now[k].id) == lives->n && now[k].watched && !(now[k].gone && hadEnded(lives, now[k].id)))
             addLife(lives, &now[k], at, seconds, health);
+    noteEnded(lives, now, n);
     listGone(lives, seconds, health);
 }
 

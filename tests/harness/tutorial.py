@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 BLOCK = re.compile(r"^```(\w*)(?: (\d+))?\n(.*?)^```$", re.S | re.M)
 # What differs from run to run: a number, a time, a process id, an address of memory. Not the number in a name.
-LOOSE = re.compile(r"0x[0-9a-f]+|(?<![\w.])-?\d[\d.:]*(?:e[-+]\d+)?(?:T[\d:.]+Z)?(?![\w])|(?<=\d{4})(?:-\d\d){2}(?:T[\d:.]+Z)?|(?<=127\.0\.0\.1:)\d+")
+LOOSE = re.compile(r"0x[0-9a-f]+|(?<=\")[0-9a-f]{32}(?=\")|(?<![\w.])-?\d[\d.:]*(?:e[-+]\d+)?(?:T[\d:.]+(?:Z|[-+]\d\d:\d\d))?(?![\w])|(?<=\d{4})(?:-\d\d){2}(?:T[\d:.]+(?:Z|[-+]\d\d:\d\d))?|(?<=127\.0\.0\.1:)\d+")
 
 
 @dataclass

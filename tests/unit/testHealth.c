@@ -191,6 +191,20 @@ static void testLives(void)
     update(NULL, 0);
     testOk(h.gone == 0 && h.goneRows == 0 && !ebpfMonHealthHasTrouble(&h), "until it is acknowledged");
 
+    l[0] = life(50, "early", 0, 0, 1); /* it is found first, and watched last */
+    l[1] = life(51, "late", 0, 1, 1);
+    update(l, 2);
+    l[0].gone = l[0].watched = 1;
+    update(l, 2);
+    testOk(last("IOC early (pid 1050) ended"), "an IOC that ends before it is seen as watched, after a later one is");
+    before = h.eventHead;
+    update(l, 2);
+    testOk(h.eventHead == before, "… and is told once");
+    ebpfMonLivesAcknowledge(lives);
+    update(l, 1);
+    testOk(h.eventHead != before && h.gone == 1, "only the other one has ended now");
+    ebpfMonLivesAcknowledge(lives);
+
     before = h.events;
     for (i = 0; i < 3000; i++) {
         char name[20];
