@@ -468,7 +468,8 @@ static void readWhat(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r)
 }
 
 /* "CP link SDIS from C4:DIS": of a record that a thread of CP links has processed (dbCa.c). */
-static void describeCpLinks(ebpfMonIocWaits *ioc, uint32_t record, const char *comm, char *text, size_t size)
+static void describeCpLinks(ebpfMonIocWaits *ioc, uint32_t record, const struct ebpfMonCauseEvent *cause,
+                            const char *comm, char *text, size_t size)
 {
     const ebpfMonRecord *r = &ioc->cat->rec[record];
     const ebpfMonRecType *type = &ioc->cat->rtype[r->rtype];
@@ -479,7 +480,8 @@ static void describeCpLinks(ebpfMonIocWaits *ioc, uint32_t record, const char *c
         const ebpfMonField *f = &ioc->cat->field[type->firstField + i];
         ebpfMonLink link;
 
-        if (f->type != ebpfMonDbfInlink || ebpfMonLinkRead(ioc->mem, ioc->cat->base, r->addr + f->offset, &link) ||
+        if (f->type != ebpfMonDbfInlink || (cause->cpLink && cause->cpLink != r->addr + f->offset) ||
+            ebpfMonLinkRead(ioc->mem, ioc->cat->base, r->addr + f->offset, &link) ||
             link.type != EBPFMON_LINK_CA || !(link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)) || n++)
             continue;
         ebpfMonMemStr(ioc->mem, link.pvname, name, sizeof(name));
@@ -502,7 +504,7 @@ void ebpfMonIocWaitsSetBegun(ebpfMonIocWaits *ioc, const struct ebpfMonCauseEven
         ebpfMonTextMarkClaim(user, sizeof(user));
         snprintf(r->begun, sizeof(r->begun), "%s@%s", user, host);
     } else if (root >= 0 && (strcmp(comm, "scanOnce") == 0 || strncmp(comm, "dbCaLink", 8) == 0)) {
-        describeCpLinks(ioc, (uint32_t)root, comm, r->begun, sizeof(r->begun));
+        describeCpLinks(ioc, (uint32_t)root, cause, comm, r->begun, sizeof(r->begun));
     } else {
         snprintf(r->begun, sizeof(r->begun), "thread %s", comm);
     }

@@ -316,9 +316,11 @@ def test_why_two_hosts(new_monitor, rotel, tmp_path):
     assert all({s["traceId"] for s in part} == {ids[-1]} for part in parts)
     found = [{s["spanId"] for s in part} for part in parts]
     assert found[0] | found[1] == found[2] and not found[0] & found[1]
-    answer = why(files[1], far.prefix + "RATE", local(rows(files[1], far.prefix + "RATE")[10]["time"]), "--also", files[0])
+    last = {trace for trace, in query(files[0], f"SELECT trace FROM rows WHERE pv = '{far.prefix}RATE'")}  # of a run that of its last put
+    among = next(row for row in rows(files[1], far.prefix + "RATE")[10:] if row["trace"] not in last)
+    answer = why(files[1], far.prefix + "RATE", local(among["time"]), "--also", files[0])
     run = next(c for c in answer["causes"] if c["kind"] == "put")
-    assert run["n"] > 10 and run["origin"].startswith(f"CA link {near.prefix}FAST.OUT") or "FAST" in run["origin"], answer
+    assert run["n"] > 1 and run["origin"].startswith(f"CA link {near.prefix}FAST.OUT") or "FAST" in run["origin"], answer
     assert answer["hosts"].startswith("Perhaps") and "scan .1 second" in answer["begunBy"].replace("0.1", ".1"), answer
 
 

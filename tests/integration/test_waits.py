@@ -136,7 +136,8 @@ def test_put_by_pvaccess(new_ioc, new_monitor, kind):
 
 def test_who_began(new_ioc, new_monitor):
     """A record is active for good: a CP link began it, or a scan thread by way of another record."""
-    ioc = new_ioc(db.READY + db.record("bo", "DIS", VAL="1", PINI="YES") + db.record("calcout", "CP", SDIS="$(P)DIS CP", CALC="VAL+1", ODLY=1000) +
+    ioc = new_ioc(db.READY + db.record("bo", "DIS", VAL="1", PINI="YES") + db.record("ao", "OTHER") +
+                  db.record("calcout", "CP", INPA="$(P)OTHER CP", SDIS="$(P)DIS CP", CALC="VAL+1", ODLY=1000) +
                   db.counter("FIRST", SCAN=".5 second", FLNK="$(P)BEHIND") + db.record("calcout", "BEHIND", CALC="VAL+1", ODLY=1000, DISA=1)).start()
     monitor = new_monitor(before=["var ebpfMonWaitLimit 2"]).start()
     monitor.wait_ioc(ioc)
