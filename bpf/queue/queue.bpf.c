@@ -104,9 +104,10 @@ static __always_inline void writeQueued(const struct caller *c, struct inQueue *
 {
     struct ebpfMonSourceChain *source = &in->what.source;
     struct ebpfMonSourceChain before = {};
-    int isSame;
+    int isSame, isQueued = since && since >= c->conf->queuesSince;
+    __u64 link;
 
-    if (since && since >= c->conf->queuesSince && source->begin)
+    if (isQueued && source->begin)
         before = *source;
     fillSource(c, source);
     isSame = before.begin && in->delayed && !delayed && !source->begin && isTimer();
@@ -116,8 +117,11 @@ static __always_inline void writeQueued(const struct caller *c, struct inQueue *
         return;
     }
     in->what.delay = 0;
-    in->what.cpLink = caLink && !bpf_probe_read_user(in->what.caLink, sizeof(in->what.caLink), (void *)caLink)
-                          ? findCpLink(c->conf, &in->what, precord) : 0;
+    link = caLink && !bpf_probe_read_user(in->what.caLink, sizeof(in->what.caLink), (void *)caLink)
+               ? findCpLink(c->conf, &in->what, precord) : 0;
+    if (isQueued && in->what.cpLink != link)
+        link = 0; /* the record is in the queue twice: which of both comes first is not known here */
+    in->what.cpLink = link;
     if (before.begin)
         /* If a callback is requested twice, it runs for the last request. A delay that starts again ends only
          * once. */
