@@ -13,7 +13,7 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Begins an event of the current thread, or of "task". 0: nobody asks about its process. */
-static __always_inline int beginEvent(struct event *e, struct task_struct *task)
+static __always_inline int beginEvent(struct queryEvent *e, struct task_struct *task)
 {
     struct ebpfMonQueryChosen *ioc;
     __u32 payer;
@@ -38,7 +38,7 @@ static __always_inline int beginEvent(struct event *e, struct task_struct *task)
 }
 
 /* Counts an event that is complete, if it meets the conditions. It was not left out by chance. */
-static __always_inline void countIfMeant(const struct event *e)
+static __always_inline void countIfMeant(const struct queryEvent *e)
 {
     __u64 key[EBPFMON_QUERY_KEY_SIZE / 8] = {};
     enum verdict verdict;
@@ -56,7 +56,7 @@ static __always_inline void countIfMeant(const struct event *e)
         __sync_fetch_and_add(&e->counts->faults, 1);
 }
 
-static __always_inline void seeEvent(const struct event *e)
+static __always_inline void seeEvent(const struct queryEvent *e)
 {
     if (isSampled())
         countIfMeant(e);
@@ -64,7 +64,7 @@ static __always_inline void seeEvent(const struct event *e)
 
 /* The body of a program that counts its runs. "run" may use the event "e". */
 #define RUN(task, run)                                        \
-    struct event e = { .ctx = ctx };                          \
+    struct queryEvent e = { .ctx = ctx };                          \
     struct timing timing;                                     \
                                                               \
     KEEP_THREAD_STACK(ctx);                                   \
@@ -76,7 +76,7 @@ static __always_inline void seeEvent(const struct event *e)
     __sync_fetch_and_add(&e.counts->ns, takeTiming(&timing)); \
     return 0
 
-static __always_inline void readCallArgs(struct event *e, struct pt_regs *ctx)
+static __always_inline void readCallArgs(struct queryEvent *e, struct pt_regs *ctx)
 {
     e->regs = (__u64)ctx;
     e->ip = PT_REGS_IP(ctx);
@@ -156,7 +156,7 @@ static __always_inline void dropReturned(struct ebpfMonQueryInHand *in, __u64 sp
     in->depth = 0; /* too many: forget all instead of guessing */
 }
 
-static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *e)
+static __always_inline struct ebpfMonQueryInHand *findCalls(const struct queryEvent *e)
 {
     struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &e->tid);
     __u32 zero = 0;
@@ -178,7 +178,7 @@ static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *
 
 /* The body of a program at dbProcess(), which is counted by itself. */
 #define RUN_RECORD(run)                                       \
-    struct event e = {};                                      \
+    struct queryEvent e = {};                                      \
     struct timing timing;                                     \
                                                               \
     KEEP_THREAD_STACK(ctx);                                   \
@@ -190,7 +190,7 @@ static __always_inline struct ebpfMonQueryInHand *findCalls(const struct event *
     __sync_fetch_and_add(&e.counts->ns, takeTiming(&timing)); \
     return 0
 
-static __always_inline void beginRecord(const struct event *e, __u64 record, __u64 sp)
+static __always_inline void beginRecord(const struct queryEvent *e, __u64 record, __u64 sp)
 {
     struct ebpfMonQueryInHand *in = findCalls(e);
     __u32 n;
@@ -211,7 +211,7 @@ static __always_inline void beginRecord(const struct event *e, __u64 record, __u
     in->depth = n + 1;
 }
 
-static __always_inline void endRecord(const struct event *e, __u64 sp)
+static __always_inline void endRecord(const struct queryEvent *e, __u64 sp)
 {
     struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &e->tid);
 
@@ -237,7 +237,7 @@ int ebpfmon_query_record_end(struct pt_regs *ctx)
 
 /* sys_enter(regs, number). What probes make, ours or those of another tracer, are no system calls of the IOC: it would
  * not make them if nobody looked. */
-static __always_inline void readSyscall(struct event *e, const struct bpf_raw_tracepoint_args *ctx)
+static __always_inline void readSyscall(struct queryEvent *e, const struct bpf_raw_tracepoint_args *ctx)
 {
     struct pt_regs___kernel *regs = (void *)ctx->args[0];
 
@@ -418,7 +418,7 @@ static __always_inline void endUnknownWait(const struct task_struct *task, struc
 /* The thread has a CPU now: measures how long it had waited. */
 static __always_inline void endWait(void *ctx, struct task_struct *before, struct task_struct *task)
 {
-    struct event e = { .ctx = ctx, .task = task, .before = before, .tid = task->pid };
+    struct queryEvent e = { .ctx = ctx, .task = task, .before = before, .tid = task->pid };
     struct ebpfMonQueryWait *wait = bpf_map_lookup_elem(&waits, &e.tid);
     struct timing timing;
     __u32 payer;

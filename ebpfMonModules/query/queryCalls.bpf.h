@@ -36,7 +36,7 @@ struct {
  * to delete one each time would cost as much as everything else. */
 TABLE(waits, HASH, EBPFMON_QUERY_WAITS, __u32, struct ebpfMonQueryWait);
 
-static __always_inline struct ebpfMonQueryInCalls *getCalls(const struct event *e)
+static __always_inline struct ebpfMonQueryInCalls *getCalls(const struct queryEvent *e)
 {
     struct ebpfMonQueryInCalls *in = bpf_map_lookup_elem(&inCalls, &e->tid);
     __u32 zero = 0;
@@ -57,7 +57,7 @@ static __always_inline struct ebpfMonQueryInCalls *getCalls(const struct event *
 }
 
 /* The place number n. The mask is for the verifier. */
-static __always_inline struct ebpfMonQueryCall *getPlace(struct ebpfMonQueryInCalls *in, __u32 n)
+static __always_inline struct ebpfMonQueryCall *getCallPlace(struct ebpfMonQueryInCalls *in, __u32 n)
 {
     barrier_var(n);
     n &= plan.depth - 1;
@@ -80,7 +80,7 @@ static __always_inline __u32 dropEnded(struct ebpfMonQueryInCalls *in, __u64 sp)
     __u32 depth = in->depth;
 
     for (int i = 0; i < DROP_MAX; i++) {
-        if (!depth || depth > plan.depth || getPlace(in, depth - 1)->sp >= sp)
+        if (!depth || depth > plan.depth || getCallPlace(in, depth - 1)->sp >= sp)
             break;
         depth--;
     }
@@ -88,7 +88,7 @@ static __always_inline __u32 dropEnded(struct ebpfMonQueryInCalls *in, __u64 sp)
 }
 
 /* Takes the next place of this thread. NULL: there is none, or the call would keep it for ever. sp 0: a system call. */
-static __always_inline struct ebpfMonQueryCall *enterCall(const struct event *e, __u64 sp)
+static __always_inline struct ebpfMonQueryCall *enterCall(const struct queryEvent *e, __u64 sp)
 {
     struct ebpfMonQueryInCalls *in = getCalls(e);
     __u32 depth = in ? dropEnded(in, sp + 1) : plan.depth;
@@ -98,7 +98,7 @@ static __always_inline struct ebpfMonQueryCall *enterCall(const struct event *e,
         __sync_fetch_and_add(&e->counts->lost, 1);
         return 0;
     }
-    call = getPlace(in, depth);
+    call = getCallPlace(in, depth);
     call->sp = sp;
     in->depth = depth + 1;
     return call;
@@ -106,7 +106,7 @@ static __always_inline struct ebpfMonQueryCall *enterCall(const struct event *e,
 
 /* Forgets the last system call, because another one begins that the query does not want. If we missed the end of the
  * last one, it must not end with this one: system calls have no stack pointer that tells them apart. */
-static __always_inline void forgetSyscall(const struct event *e)
+static __always_inline void forgetSyscall(const struct queryEvent *e)
 {
     struct ebpfMonQueryInCalls *in = plan.depth == 1 ? bpf_map_lookup_elem(&inCalls, &e->tid) : 0;
 
@@ -116,7 +116,7 @@ static __always_inline void forgetSyscall(const struct event *e)
 
 /* A call begins. Some conditions may be known only at its end. So if its key cannot be read, that is only noted
  * (UNREADABLE), because the query may not want this call. */
-static __always_inline void noteCall(const struct event *e, __u64 sp)
+static __always_inline void noteCall(const struct queryEvent *e, __u64 sp)
 {
     enum verdict verdict = IS_NOT_MEANT;
     struct ebpfMonQueryCall *call;
@@ -147,7 +147,7 @@ static __always_inline void noteCall(const struct event *e, __u64 sp)
 /* Finds the place of the call that ends. NULL: its begin was not noted, because the query did not want it or it began
  * before the probes. A return probe that is a perf event may come twice for one return (put.bpf.c); the second time
  * there is no call. */
-static __always_inline struct ebpfMonQueryCall *leaveCall(const struct event *e, __u64 sp)
+static __always_inline struct ebpfMonQueryCall *leaveCall(const struct queryEvent *e, __u64 sp)
 {
     struct ebpfMonQueryInCalls *in = bpf_map_lookup_elem(&inCalls, &e->tid);
     struct ebpfMonQueryCall *call;
@@ -159,14 +159,14 @@ static __always_inline struct ebpfMonQueryCall *leaveCall(const struct event *e,
     depth = in->depth - 1;
     if (depth >= plan.depth)
         return 0;
-    call = getPlace(in, depth);
+    call = getCallPlace(in, depth);
     if (call->sp != sp)
         return 0;
     in->depth = depth;
     return call;
 }
 
-static __always_inline void endCall(struct event *e, __u64 sp)
+static __always_inline void endCall(struct queryEvent *e, __u64 sp)
 {
     struct ebpfMonQueryCall *call = leaveCall(e, sp);
     enum verdict verdict;

@@ -27,7 +27,7 @@ static __always_inline void readSocket(struct sock *sk, struct ebpfMonQueryFile 
 
 /* Finds the file or socket of a system call's first argument. It stays EBPFMON_QUERY_IS_NOTHING if that is no
  * descriptor. */
-static __always_inline void readFile(const struct event *e, struct ebpfMonQueryFile *to)
+static __always_inline void readSyscallFile(const struct queryEvent *e, struct ebpfMonQueryFile *to)
 {
     __u32 number = (__u32)e->syscall;
     struct file *file;

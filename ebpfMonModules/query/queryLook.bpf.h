@@ -40,9 +40,9 @@ TABLE(nothingInHand, ARRAY, 1, __u32, struct ebpfMonQueryInHand);
 
 /* When fields are known: at the begin of a call its arguments; at its end its return value and its duration; or all at
  * once. */
-enum when { BEGIN = 1, END = 2, AT_ONCE = 3 };
+enum queryMoment { BEGIN = 1, END = 2, AT_ONCE = 3 };
 
-static __always_inline int isKnown(const volatile struct ebpfMonQueryField *f, enum when when)
+static __always_inline int isKnownAt(const volatile struct ebpfMonQueryField *f, enum queryMoment when)
 {
     int late = f->what == EBPFMON_QUERY_RETURN || f->what == EBPFMON_QUERY_DURATION ||
                (plan.lateOrigin && (f->what == EBPFMON_QUERY_PUT || f->what == EBPFMON_QUERY_AUTHOR));
@@ -65,7 +65,7 @@ static __always_inline __u64 widenNumber(__u64 n, __u32 type)
     }
 }
 
-static __always_inline int readNumber(__u64 at, __u32 type, __u64 *n)
+static __always_inline int readNumberAt(__u64 at, __u32 type, __u64 *n)
 {
     switch (type) {
     case EBPFMON_QUERY_U8: case EBPFMON_QUERY_S8:   return bpf_probe_read_user(n, 1, (void *)at);
@@ -79,7 +79,7 @@ static __always_inline int readNumber(__u64 at, __u32 type, __u64 *n)
 }
 
 /* Reads an argument, or the value to which it leads. 0, or nonzero: it cannot be read. */
-static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, const struct event *e, __u64 *to)
+static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, const struct queryEvent *e, __u64 *to)
 {
     __u64 p = e->arg[f->arg < EBPFMON_QUERY_ARGS ? f->arg : 0], n = 0;
 
@@ -103,7 +103,7 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
         return bpf_probe_read_user_str(to, EBPFMON_QUERY_TEXT, (void *)p) < 0;
     if (!f->steps)
         n = p;
-    else if (readNumber(p, f->type, &n))
+    else if (readNumberAt(p, f->type, &n))
         return -1;
     n = widenNumber(n, f->type);
     if (f->form == EBPFMON_QUERY_FIXED && ebpfMonQueryDoubleIsNan(n))
@@ -123,7 +123,7 @@ static __always_inline int readArg(const volatile struct ebpfMonQueryField *f, c
 
 /* Finds the record of the innermost call of dbProcess(). A record that completes asynchronously processes without
  * dbProcess(); then it is the root of its chain. */
-static __always_inline __u64 findInHand(const struct event *e)
+static __always_inline __u64 findInHand(const struct queryEvent *e)
 {
     __u32 tid = e->tid, n;
     struct ebpfMonQueryInHand *in = bpf_map_lookup_elem(&inHand, &tid);
@@ -139,26 +139,27 @@ static __always_inline __u64 findInHand(const struct event *e)
 }
 
 /* Reads a field to "to": f->size bytes, which were 0. 0, or nonzero: it cannot be read. */
-static __always_inline int readField(const volatile struct ebpfMonQueryField *f, const struct event *e, __u64 *to)
+static __always_inline int readQueryField(const volatile struct ebpfMonQueryField *f, const struct queryEvent *e,
+                                          __u64 *to)
 {
     switch (f->what) {
     case EBPFMON_QUERY_ARG:       return readArg(f, e, to);
     case EBPFMON_QUERY_RETURN:    to[0] = widenNumber(e->returned, f->type); break;
     case EBPFMON_QUERY_DURATION:  to[0] = e->duration; break;
     case EBPFMON_QUERY_IOC:       to[0] = e->iocId; break;
-    case EBPFMON_QUERY_THREAD:    readName(e->task, to); break;
+    case EBPFMON_QUERY_THREAD:    readThreadName(e->task, to); break;
     case EBPFMON_QUERY_ROOT:      to[0] = e->iocId; to[1] = findRoot(e); break;
     case EBPFMON_QUERY_IN_HAND:   to[0] = e->iocId; to[1] = findInHand(e); break;
     case EBPFMON_QUERY_SYSCALL:   to[0] = e->syscall; break;
     case EBPFMON_QUERY_CPU:       to[0] = bpf_get_smp_processor_id(); break;
     case EBPFMON_QUERY_PREEMPTED: to[0] = e->preempted; break;
-    case EBPFMON_QUERY_BEFORE:    readName(e->before, to); break;
+    case EBPFMON_QUERY_BEFORE:    readThreadName(e->before, to); break;
     case EBPFMON_QUERY_PUT:       readPut(e, to); break;
     case EBPFMON_QUERY_AUTHOR:    readAuthor(e, (struct ebpfMonQueryWho *)to); break;
     case EBPFMON_QUERY_PID:       to[0] = e->tgid; break;
     case EBPFMON_QUERY_TID:       to[0] = e->tid; break;
     case EBPFMON_QUERY_FUNCTION:  to[0] = e->iocId; to[1] = e->ip; break;
-    case EBPFMON_QUERY_FILE:      readFile(e, (struct ebpfMonQueryFile *)to); break;
+    case EBPFMON_QUERY_FILE:      readSyscallFile(e, (struct ebpfMonQueryFile *)to); break;
     case EBPFMON_QUERY_CLIENT:    readClient(e, (struct ebpfMonQueryWho *)to); break;
     }
     return 0;
@@ -187,7 +188,7 @@ enum verdict { GOES_ON, IS_NOT_MEANT, IS_UNREADABLE };
 
 /* Tests the conditions that are known by now. Stops at the first clause that is not true, because the values of an
  * event that the query does not want may not be readable. */
-static __always_inline enum verdict testConditions(const struct event *e, enum when when, __u32 *met)
+static __always_inline enum verdict testConditions(const struct queryEvent *e, enum queryMoment when, __u32 *met)
 {
     __u64 is[EBPFMON_QUERY_WORDS];
 
@@ -196,11 +197,11 @@ static __always_inline enum verdict testConditions(const struct event *e, enum w
         const volatile struct ebpfMonQueryTerm *t = &plan.term[i];
         __u32 bit = 1u << (t->clause & 31);
 
-        if (i >= plan.terms || !isKnown(&t->field, when))
+        if (i >= plan.terms || !isKnownAt(&t->field, when))
             continue;
         if (!(*met & bit)) {
             __builtin_memset(is, 0, sizeof(is));
-            if (readField(&t->field, e, is))
+            if (readQueryField(&t->field, e, is))
                 return IS_UNREADABLE;
             if (compareTerm(t, is))
                 *met |= bit;
@@ -212,12 +213,12 @@ static __always_inline enum verdict testConditions(const struct event *e, enum w
 }
 
 /* Reads those parts of the key that are known by now. */
-static __always_inline enum verdict takeKey(const struct event *e, enum when when, __u64 *key)
+static __always_inline enum verdict takeKey(const struct queryEvent *e, enum queryMoment when, __u64 *key)
 {
 #pragma unroll
     for (__u32 i = 0; i < EBPFMON_QUERY_KEYS; i++)
-        if (i < plan.keys && isKnown(&plan.key[i], when) &&
-            readField(&plan.key[i], e, key + plan.key[i].at / 8))
+        if (i < plan.keys && isKnownAt(&plan.key[i], when) &&
+            readQueryField(&plan.key[i], e, key + plan.key[i].at / 8))
             return IS_UNREADABLE;
     if (plan.perPut && (when & (plan.lateOrigin ? END : BEGIN)))
         key[PUT_NUMBER_AT] = findPutNumber(e);
@@ -231,7 +232,7 @@ static __always_inline int isOutsidePuts(const __u64 *key)
 }
 
 /* Adds atomically, because a program of this CPU can be preempted by another one, and both may use the same cell. */
-static __always_inline void addValue(struct ebpfMonQueryCell *c, __s64 value, __u64 now)
+static __always_inline void sumValue(struct ebpfMonQueryCell *c, __s64 value, __u64 now)
 {
     __u64 order = EBPFMON_QUERY_ORDER(value);
     __u32 bucket;
@@ -280,13 +281,13 @@ static __always_inline int isSampled(void)
     return plan.sample <= 1 || bpf_get_prandom_u32() % plan.sample == 0;
 }
 
-static __always_inline enum verdict takeValue(const struct event *e, enum when when, __s64 *value)
+static __always_inline enum verdict takeValue(const struct queryEvent *e, enum queryMoment when, __s64 *value)
 {
-    return isKnown(&plan.value, when) && readField(&plan.value, e, (__u64 *)value) ? IS_UNREADABLE : GOES_ON;
+    return isKnownAt(&plan.value, when) && readQueryField(&plan.value, e, (__u64 *)value) ? IS_UNREADABLE : GOES_ON;
 }
 
 /* Counts an event that met all conditions, and is complete. */
-static __always_inline void countEvent(const struct event *e, const __u64 *key, __s64 value)
+static __always_inline void countEvent(const struct queryEvent *e, const __u64 *key, __s64 value)
 {
     struct ebpfMonQueryCell *c;
 
@@ -300,7 +301,7 @@ static __always_inline void countEvent(const struct event *e, const __u64 *key, 
     }
     __sync_fetch_and_add(&c->count, 1);
     if (plan.value.what != EBPFMON_QUERY_NOTHING)
-        addValue(c, value, e->now);
+        sumValue(c, value, e->now);
     else if (plan.perPut)
         c->lastAt = bpf_ktime_get_ns();
     if (plan.sends)

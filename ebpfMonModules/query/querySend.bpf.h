@@ -14,7 +14,7 @@ struct {
     __uint(max_entries, 4096);
 } sent SEC(".maps");
 
-static __always_inline void readName(struct task_struct *task, __u64 *to)
+static __always_inline void readThreadName(struct task_struct *task, __u64 *to)
 {
     if (task)
         bpf_probe_read_kernel(to, EBPFMON_COMM_MAX, &task->comm);
@@ -29,7 +29,7 @@ static __always_inline __u64 findRegs(void)
 }
 
 /* Copies the stack up to the first part that cannot be read: there it ends. */
-static __always_inline void readStack(struct ebpfMonQueryEvent *ev)
+static __always_inline void readUserStack(struct ebpfMonQueryEvent *ev)
 {
     __u64 sp = ev->regs[19]; /* struct pt_regs */
 
@@ -57,7 +57,7 @@ static __always_inline void readReturns(struct ebpfMonQueryEvent *ev)
     ev->returns = n;
 }
 
-static __always_inline void sendEvent(const struct event *e, const __u64 *key, __s64 value)
+static __always_inline void sendEvent(const struct queryEvent *e, const __u64 *key, __s64 value)
 {
     int hasStack = plan.sends == EBPFMON_QUERY_SENDS_STACKS;
     struct ebpfMonQueryEvent *ev;
@@ -77,7 +77,7 @@ static __always_inline void sendEvent(const struct event *e, const __u64 *key, _
     ev->tid = e->tid;
     ev->cpu = bpf_get_smp_processor_id();
     ev->iocId = e->iocId;
-    readName(e->task, (__u64 *)ev->comm);
+    readThreadName(e->task, (__u64 *)ev->comm);
 #pragma unroll
     for (__u32 i = 0; i < EBPFMON_QUERY_KEY_SIZE / 8; i++)
         ev->key[i] = 8 * i < plan.keySize ? key[i] : 0;
@@ -86,7 +86,7 @@ static __always_inline void sendEvent(const struct event *e, const __u64 *key, _
         n = plan.kernelStacks ? bpf_get_stack(e->ctx, ev->kernel, sizeof(ev->kernel), 0) : 0;
         ev->kernelCount = n > 0 ? (__u32)n / 8 : 0;
         readReturns(ev);
-        readStack(ev);
+        readUserStack(ev);
     }
     bpf_ringbuf_submit(ev, BPF_RB_NO_WAKEUP);
 }

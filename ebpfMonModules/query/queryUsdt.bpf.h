@@ -39,7 +39,7 @@ static __always_inline int readOperand(const struct ebpfMonQueryOperand *op, con
 }
 
 /* Reads the arguments that the query needs. */
-static __always_inline void readOperands(struct event *e, struct pt_regs *ctx)
+static __always_inline void readOperands(struct queryEvent *e, struct pt_regs *ctx)
 {
     struct ebpfMonQuerySiteKey key = { .ip = PT_REGS_IP(ctx), .tgid = e->tgid };
     const struct ebpfMonQuerySite *site = bpf_map_lookup_elem(&sites, &key);

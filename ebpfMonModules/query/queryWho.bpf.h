@@ -9,7 +9,7 @@
 #include "shared/ebpfMonQuery.h"
 
 /* An event. */
-struct event {
+struct queryEvent {
     __u64 arg[EBPFMON_QUERY_ARGS];
     __u64 returned, duration, syscall, now; /* now: 0 if the clock was not read */
     void *ctx;
@@ -22,7 +22,7 @@ struct event {
     struct ebpfMonQueryCounts *counts;
 };
 
-static __always_inline struct thread *getThread(const struct event *e)
+static __always_inline struct thread *getThread(const struct queryEvent *e)
 {
     __u32 tid = e->tid;
     struct thread *th = bpf_map_lookup_elem(&threads, &tid);
@@ -31,7 +31,7 @@ static __always_inline struct thread *getThread(const struct event *e)
 }
 
 /* The root of the chain that this thread is in. Lock sets are known from level chains on. */
-static __always_inline __u64 findRoot(const struct event *e)
+static __always_inline __u64 findRoot(const struct queryEvent *e)
 {
     __u32 n;
     struct thread *th = getThread(e);
@@ -46,7 +46,7 @@ static __always_inline __u64 findRoot(const struct event *e)
 
 /* Finds who began the asynchronous processing that completes in the chain of "root". NULL: there is none, or it is not
  * known, or no put began it. */
-static __always_inline struct ebpfMonCauseEvent *findCause(const struct event *e, __u64 root)
+static __always_inline struct ebpfMonCauseEvent *findCause(const struct queryEvent *e, __u64 root)
 {
     struct ebpfMonRecKey key = { .tgid = e->tgid, .precord = root };
     __u32 *slot = root ? bpf_map_lookup_elem(&recIndex, &key) : 0, at;
@@ -63,7 +63,7 @@ static __always_inline struct ebpfMonCauseEvent *findCause(const struct event *e
     return known && known->head.tgid == e->tgid && known->putRecord ? known : 0;
 }
 
-static __always_inline void readPut(const struct event *e, __u64 *to)
+static __always_inline void readPut(const struct queryEvent *e, __u64 *to)
 {
     struct thread *th = getThread(e);
     struct ebpfMonCauseEvent *cause;
@@ -79,7 +79,7 @@ static __always_inline void readPut(const struct event *e, __u64 *to)
 }
 
 /* The number of the put: different for each. 0: none. */
-static __always_inline __u64 findPutNumber(const struct event *e)
+static __always_inline __u64 findPutNumber(const struct queryEvent *e)
 {
     struct thread *th = getThread(e);
     struct ebpfMonCauseEvent *cause;
@@ -112,7 +112,7 @@ static __always_inline void setWho(const struct ebpfMonWho *who, struct ebpfMonQ
     }
 }
 
-static __always_inline void readAuthor(const struct event *e, struct ebpfMonQueryWho *to)
+static __always_inline void readAuthor(const struct queryEvent *e, struct ebpfMonQueryWho *to)
 {
     struct thread *th = getThread(e);
     struct ebpfMonCauseEvent *cause;
@@ -132,7 +132,7 @@ static __always_inline void readUserText(char *to, __u32 size, __u64 at)
 }
 
 /* "client": address of a client of the CA server of this IOC. 0, or nonzero: the layout is not known. */
-static __always_inline int readCaClient(const struct event *e, __u64 client, struct ebpfMonQueryWho *to)
+static __always_inline int readCaClient(const struct queryEvent *e, __u64 client, struct ebpfMonQueryWho *to)
 {
     __u32 tgid = e->tgid;
     struct ebpfMonTargetConf *conf = bpf_map_lookup_elem(&targets, &tgid);
@@ -146,7 +146,7 @@ static __always_inline int readCaClient(const struct event *e, __u64 client, str
 }
 
 /* Finds the client of the current thread only, because the names are in its memory. */
-static __always_inline void readClient(const struct event *e, struct ebpfMonQueryWho *to)
+static __always_inline void readClient(const struct queryEvent *e, struct ebpfMonQueryWho *to)
 {
     struct thread *th = getThread(e);
 
