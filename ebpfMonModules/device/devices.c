@@ -74,7 +74,7 @@ static int charge(deviceIocs *d, uint32_t iocId, double cost, char *why, size_t 
     if (mustSave)
         snprintf(why, size,
                  "stopped: it paid %.3g %% of a core, %.3g %% of it for its ports, and FILTER_BUDGET is %.3g",
-                 ebpfMonTargetGetCost(t), cost, t->costLimit);
+                 ebpfMonTargetGetCost(t), cost, t->cost.limit);
     ebpfMonTargetsUnlock(d->targets);
     return mustSave;
 }
@@ -90,7 +90,7 @@ static int isSpent(deviceIocs *d, uint32_t iocId, char *why, size_t size)
     spent = t && ebpfMonTargetIsSpent(t);
     if (spent)
         snprintf(why, size, "not watched: it pays %.3g %% of a core already, and FILTER_BUDGET is %.3g",
-                 ebpfMonTargetGetCost(t), t->costLimit);
+                 ebpfMonTargetGetCost(t), t->cost.limit);
     ebpfMonTargetsUnlock(d->targets);
     return spent;
 }

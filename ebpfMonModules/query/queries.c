@@ -207,7 +207,7 @@ static int checkQueryBudget(ebpfMonTargets *targets, const ebpfMonModule *module
         snprintf(why, size,
                  "stopped: IOC %.60s paid %.3g %% of a core, %.3g %% of it for this query, and FILTER_BUDGET is %.3g. "
                  "Choose other events or IOCs, or set a larger budget",
-                 t->name, ebpfMonTargetGetCost(t), ebpfMonQueryRunGetCostOf(run[dearest], t->iocId), t->costLimit);
+                 t->name, ebpfMonTargetGetCost(t), ebpfMonQueryRunGetCostOf(run[dearest], t->iocId), t->cost.limit);
     }
     ebpfMonTargetsUnlock(targets);
     return stop;
@@ -226,7 +226,7 @@ static int refusesBudget(ebpfMonTargets *targets, const ebpfMonQuerySpec *spec, 
             snprintf(why, size,
                      "not started: IOC %.60s pays %.3g %% of a core already, %.3g %% of it for queries and other "
                      "modules, and FILTER_BUDGET is %.3g. Stop another query, or set a larger budget",
-                     t->name, ebpfMonTargetGetCost(t), ebpfMonTargetGetCost(t) - t->cost, t->costLimit);
+                     t->name, ebpfMonTargetGetCost(t), ebpfMonTargetGetCost(t) - t->cost.now, t->cost.limit);
     }
     ebpfMonTargetsUnlock(targets);
     return refuses;

@@ -514,8 +514,8 @@ static uint64_t findScanMenu(const ebpfMonTarget *t)
 static void listIoc(seenIoc *p, const ebpfMonTarget *t)
 {
     *p = (seenIoc){ .id = t->iocId, .pid = t->pid, .start = t->start, .clientQ = t->image.clientQ,
-                    .scanMenu = findScanMenu(t), .exitCode = t->exitCode, .hasExit = t->hasExit,
-                    .exitAt = t->exitAt, .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
+                    .scanMenu = findScanMenu(t), .exitCode = t->exit.code, .hasExit = t->exit.isKnown,
+                    .exitAt = t->exit.at, .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
                     .timed = t->level >= ebpfMonLevelChains, .turn = t->turn };
     snprintf(p->name, sizeof(p->name), "%s", t->name);
     p->isRead = t->cat != NULL;

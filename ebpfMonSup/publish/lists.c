@@ -61,8 +61,8 @@ static void addIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
              t->level >= ebpfMonLevelCounts ?
                  t->sweeps ? t->level == ebpfMonLevelChains ? "turns" : "passes" : ways[t->way] :
                  "-");
-        CELL(report, "%.0f", t->traps);
-        CELL(report, "%.1f", t->cold);
+        CELL(report, "%.0f", t->cost.traps);
+        CELL(report, "%.1f", t->cost.cold);
         CELL(report, "%.3f", ebpfMonTargetGetWholeCost(t));
         CELL(report, " %s%s", t->running || t->wantedLevel == ebpfMonLevelOff ? "" : "starting; ", t->note);
     }
@@ -245,8 +245,8 @@ static void addSlots(ebpfMonTextReport *report, ebpfMonTargets *targets)
     ebpfMonTargetsLock(targets);
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next) {
         records += t->slot != UINT32_MAX ? t->cat->count : 0;
-        places += t->closureAt != UINT32_MAX ? t->closureCount : 0;
-        places += t->oldClosureAt != UINT32_MAX ? t->oldClosureCount : 0;
+        places += t->closures.at != UINT32_MAX ? t->closures.count : 0;
+        places += t->closures.oldAt != UINT32_MAX ? t->closures.oldCount : 0;
     }
     ebpfMonTargetsUnlock(targets);
     ebpfMonTextReportAdd(report, "  slots used: records %u of %u, closures %u of %u, chain roots %u of %u\n", records,

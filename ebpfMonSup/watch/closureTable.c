@@ -13,6 +13,7 @@
 
 #include "common/array.h"
 #include "watch/closureTable.h"
+#include "watch/followed.h"
 #include "watch/typeTrial.h"
 
 /* --- places --- */
@@ -184,7 +185,7 @@ ebpfMonStretches *ebpfMonClosureTableMakeStretches(const ebpfMonTarget *t, const
  * the closures changed the last time. Under the lock. */
 static void emptyBank(ebpfMonTarget *t, int bank)
 {
-    t->passesMoved += ebpfMonTargetAddPasses(t, bank, (uint64_t *)t->adjust);
+    t->closures.moved += ebpfMonTargetAddPasses(t, bank, (uint64_t *)t->adjust);
     for (uint32_t i = 0; i < t->cat->count; i++)
         t->recState[i].pass[bank] = 0;
 }
@@ -281,7 +282,7 @@ void ebpfMonClosureTableEndChange(ebpfMonClosureTable *table, const ebpfMonTarge
 int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, const ebpfMonClosures *c)
 {
     uint32_t at = ebpfMonSlotAllocatorTake(table->places, c->count);
-    int bank = !t->follower.bank;
+    int bank = !t->followed->records.bank;
     ebpfMonStretches *stretch, *before;
 
     if (at == UINT32_MAX) {
@@ -295,25 +296,25 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
         errno = error;
         return -1;
     }
-    stretch = t->follower.sweep.number ? NULL : ebpfMonClosureTableMakeStretches(t, c, c->list, NULL);
+    stretch = t->followed->sweep.number ? NULL : ebpfMonClosureTableMakeStretches(t, c, c->list, NULL);
     ebpfMonTargetsLock(table->targets);
     emptyBank(t, bank);
-    before = t->stretch[bank];
-    t->stretch[bank] = stretch;
+    before = t->closures.stretch[bank];
+    t->closures.stretch[bank] = stretch;
     ebpfMonTargetsUnlock(table->targets);
     ebpfMonStretchesFree(before);
-    t->follower.bank = bank;
+    t->followed->records.bank = bank;
     writePlaces(table, t, c, at, stretch, bank);
     writePointers(table, t, c, at);
     ebpfMonClosureTableMarkWanted(table, t);
     setLast(table, t, stretch);
-    if (t->oldClosureAt != UINT32_MAX)
-        ebpfMonSlotAllocatorReturn(table->places, t->oldClosureAt, t->oldClosureCount);
+    if (t->closures.oldAt != UINT32_MAX)
+        ebpfMonSlotAllocatorReturn(table->places, t->closures.oldAt, t->closures.oldCount);
     ebpfMonTargetsLock(table->targets);
-    t->oldClosureAt = t->closureAt;
-    t->oldClosureCount = t->closureCount;
-    t->closureAt = at;
-    t->closureCount = c->count;
+    t->closures.oldAt = t->closures.at;
+    t->closures.oldCount = t->closures.count;
+    t->closures.at = at;
+    t->closures.count = c->count;
     ebpfMonTargetsUnlock(table->targets);
     return 0;
 }
@@ -375,11 +376,11 @@ void ebpfMonClosureTableMarkWanted(ebpfMonClosureTable *table, const ebpfMonTarg
 
 void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t)
 {
-    if (t->closureAt != UINT32_MAX)
-        ebpfMonSlotAllocatorReturn(table->places, t->closureAt, t->closureCount);
-    if (t->oldClosureAt != UINT32_MAX)
-        ebpfMonSlotAllocatorReturn(table->places, t->oldClosureAt, t->oldClosureCount);
+    if (t->closures.at != UINT32_MAX)
+        ebpfMonSlotAllocatorReturn(table->places, t->closures.at, t->closures.count);
+    if (t->closures.oldAt != UINT32_MAX)
+        ebpfMonSlotAllocatorReturn(table->places, t->closures.oldAt, t->closures.oldCount);
     ebpfMonTargetsLock(table->targets);
-    t->closureAt = t->oldClosureAt = UINT32_MAX;
+    t->closures.at = t->closures.oldAt = UINT32_MAX;
     ebpfMonTargetsUnlock(table->targets);
 }

@@ -13,6 +13,7 @@
 #include "module/modules.h"
 #include "probe/kernelEvents.h"
 #include "probe/kernelTables.h"
+#include "watch/followed.h"
 #include "watch/follower.h"
 #include "watch/iocFinder.h"
 #include "watch/targetDatabase.h"
@@ -198,8 +199,8 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
         ebpfMonTargetLifeLookAtClock(&f->life, t, r->now);
     }
     if (r->changed) /* the operator decided anew: so does the governor */
-        ebpfMonBudgetReset(&t->follower.budget);
-    mustApply = r->changed || (r->budget && t->follower.noFiles);
+        ebpfMonBudgetReset(&t->followed->budget);
+    mustApply = r->changed || (r->budget && t->followed->probes.noFiles);
     mustApply |= r->budget && ebpfMonGovernorCheckBudget(f->life.governor, t, &r->filter, r->now);
     if (mustApply) {
         ebpfMonTargetLifeApply(&f->life, t);
@@ -212,11 +213,11 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     /* the cost of other processes of its user delays this IOC, but not the IOCs of other users */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
-        if (r->now < t->follower.turnAt || !ebpfMonForeignTakeTurn(t->pid)) {
+        if (r->now < t->followed->life.turnAt || !ebpfMonForeignTakeTurn(t->pid)) {
             shortenWait(r, TICK_IDLE);
             return;
         }
-        t->follower.turnAt = r->now + (r->now - t->follower.foundAt); /* its other IOCs go first */
+        t->followed->life.turnAt = r->now + (r->now - t->followed->life.foundAt); /* its other IOCs go first */
     }
     shortenWait(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }
@@ -226,16 +227,16 @@ static int followOne(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     if (!t->gone)
         followEnd(f, r, t);
-    if (t->gone || t->follower.noFiles)
+    if (t->gone || t->followed->probes.noFiles)
         shortenWait(r, TICK_IDLE);
     if (t->gone) {
-        if (r->now - t->follower.endedAt <= KEEP_NS)
+        if (r->now - t->followed->life.endedAt <= KEEP_NS)
             return 0;
         ebpfMonTargetLifeForget(&f->life, t);
         return 1;
     }
     if (r->changed)
-        t->follower.levelApplied = 0;
+        t->followed->life.levelApplied = 0;
     if (r->clockStep != ebpfMonClockGoesOn)
         ebpfMonTargetLifeNoteClock(t, r->clockStep, r->clockSince, r->now);
     if (t->running)
@@ -249,14 +250,14 @@ static int followOne(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
  * is started when many IOCs run, their start is free. */
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
-    uint64_t begin = ebpfMonForeignGetCpu(), paused = ebpfMonMemGetPaused(t->follower.mem);
-    int isFree = t->follower.wasThere && !t->running;
+    uint64_t begin = ebpfMonForeignGetCpu(), paused = ebpfMonMemGetPaused(t->followed->mem);
+    int isFree = t->followed->life.wasThere && !t->running;
     uid_t user = t->user;
 
     ebpfMonWorkerGiveSign(r->worker);
     f->busy = t;
     if (!followOne(f, r, t))
-        begin += ebpfMonMemGetPaused(t->follower.mem) - paused;
+        begin += ebpfMonMemGetPaused(t->followed->mem) - paused;
     if (!isFree)
         ebpfMonForeignChargeCpu(user, ebpfMonForeignGetCpu() - begin);
 }
@@ -291,7 +292,7 @@ static void noteThere(ebpfMonFollower *f, pid_t pid)
     ebpfMonTarget *t = ebpfMonTargetsFindByPid(f->life.targets, pid);
 
     if (t)
-        t->follower.wasThere = 1;
+        t->followed->life.wasThere = 1;
 }
 
 /* IOCs that ended before their names were known. If only some IOCs are watched, they may be others. */
@@ -418,7 +419,7 @@ static void forgetFiles(ebpfMonFollower *f)
     if (!ebpfMonImageCacheIsCrowded(files))
         return;
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(f->life.targets); t; t = t->next) {
-        const ebpfMonImageCallers *callers = &t->follower.att.callers;
+        const ebpfMonImageCallers *callers = &t->followed->att.callers;
 
         ebpfMonImageCacheKeep(t->image.core);
         ebpfMonImageCacheKeep(t->image.com);
@@ -462,7 +463,7 @@ static void runFollower(ebpfMonWorker *worker, void *arg)
 static int isWatched(void *arg, pid_t pid)
 {
     for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(arg); t; t = t->next)
-        if (t->pid == pid && (!t->gone || (t->follower.isOver && ebpfMonProcStart(pid) == t->start)))
+        if (t->pid == pid && (!t->gone || (t->followed->life.isOver && ebpfMonProcStart(pid) == t->start)))
             return 1;
     return 0;
 }

@@ -5,6 +5,7 @@
 
 #include "common/clock.h"
 #include "host/procStat.h"
+#include "watch/followed.h"
 #include "watch/governor.h"
 #include "watch/levelChoice.h"
 #include "watch/target.h"
@@ -21,13 +22,13 @@ static double findTimedPart(const ebpfMonTarget *t, const ebpfMonFilter *filter)
 /* What turns did to the seconds of this sample. */
 static void addTurns(ebpfMonTarget *t, ebpfMonCostSample *sample)
 {
-    const ebpfMonTurns *turns = &t->follower.timing.turns;
-    double timed, before = t->follower.timing.timedBefore;
+    const ebpfMonTurns *turns = &t->followed->timing.turns;
+    double timed, before = t->followed->timing.timedBefore;
 
     if (t->level != ebpfMonLevelChains || !t->sweeps || !turns->lookedAt)
         return;
     timed = ebpfMonTurnsTimed(turns, sample->now);
-    t->follower.timing.timedBefore = timed;
+    t->followed->timing.timedBefore = timed;
     if (before < 0 || sample->seconds <= 0)
         return; /* for some of these seconds each chain was watched */
     sample->inTurns = ebpfMonTurnsExpect(turns, sample->now);
@@ -45,10 +46,10 @@ static double findSteppedPart(const ebpfMonAttached *att)
 
 void ebpfMonCostSampleBegin(ebpfMonTarget *t, const struct ebpfMonHits *hits, uint64_t now)
 {
-    t->follower.hits = *hits;
-    t->follower.hitsAt = now;
-    t->follower.cpuBefore = ebpfMonClockProcessCpu(t->pid);
-    t->follower.timing.timedBefore = -1;
+    t->followed->cost.hits = *hits;
+    t->followed->cost.at = now;
+    t->followed->cost.cpu = ebpfMonClockProcessCpu(t->pid);
+    t->followed->timing.timedBefore = -1;
 }
 
 /* The traps and the programs since the last look. A counter that is smaller than before is one of another IOC. */
@@ -57,17 +58,17 @@ static struct ebpfMonHits takeHits(ebpfMonTarget *t, const struct ebpfMonHits *h
     struct ebpfMonHits delta;
 
     for (int i = 0; i < EBPFMON_HIT_KINDS; i++)
-        delta.n[i] = hits->n[i] >= t->follower.hits.n[i] ? hits->n[i] - t->follower.hits.n[i] : 0;
-    t->follower.hits = *hits;
+        delta.n[i] = hits->n[i] >= t->followed->cost.hits.n[i] ? hits->n[i] - t->followed->cost.hits.n[i] : 0;
+    t->followed->cost.hits = *hits;
     return delta;
 }
 
 /* Percent of one core that the IOC took, all its threads. */
 static double takeLoad(ebpfMonTarget *t, double seconds)
 {
-    uint64_t cpu = ebpfMonClockProcessCpu(t->pid), before = t->follower.cpuBefore;
+    uint64_t cpu = ebpfMonClockProcessCpu(t->pid), before = t->followed->cost.cpu;
 
-    t->follower.cpuBefore = cpu;
+    t->followed->cost.cpu = cpu;
     return cpu > before && seconds > 0 ? (double)(cpu - before) / 1e7 / seconds : 0;
 }
 
@@ -75,7 +76,7 @@ int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebp
                           const struct ebpfMonHits *hits, uint64_t now, ebpfMonCostSpent *spent,
                           ebpfMonCostSample *sample)
 {
-    uint64_t since = t->follower.hitsAt;
+    uint64_t since = t->followed->cost.at;
     double seconds = (double)(now - since) / 1e9;
     struct ebpfMonHits delta;
 
@@ -92,16 +93,16 @@ int ebpfMonCostSampleTake(const ebpfMonCosts *costs, ebpfMonTarget *t, const ebp
         .level = t->level,
         .load = takeLoad(t, seconds),
         .timed = findTimedPart(t, filter),
-        .trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
+        .trapOn = !!(t->followed->att.on & EBPFMON_BIT(ebpfMonProgCompleted)),
     };
-    t->follower.hitsAt = now;
+    t->followed->cost.at = now;
     addTurns(t, sample);
     spent->strange = delta.n[EBPFMON_HIT_STRANGE];
     if (since == 0)
         return 0;
     spent->traps = (double)(delta.n[EBPFMON_HIT_ENTRY] + delta.n[EBPFMON_HIT_RETURN]) / seconds;
     spent->cold = (double)delta.n[EBPFMON_HIT_COLD] / EBPFMON_COLD_WHOLE / seconds;
-    sample->cost = ebpfMonCostOf(costs, &delta, findSteppedPart(&t->follower.att)) / 1e7 / seconds;
+    sample->cost = ebpfMonCostOf(costs, &delta, findSteppedPart(&t->followed->att)) / 1e7 / seconds;
     return 1;
 }
 
@@ -157,7 +158,7 @@ static void fillLayout(struct ebpfMonTargetConf *conf, const ebpfMonTarget *t)
         .ringHead = (uint8_t)o->ring.nextPush,
         .hasThreadNames = (uint8_t)o->has.threadNames,
         .onceHasLink = (uint8_t)o->has.onceLink,
-        .endsOtherwise = t->follower.att.core->calls && t->follower.att.core->calls->endsOtherwise,
+        .endsOtherwise = t->followed->att.core->calls && t->followed->att.core->calls->endsOtherwise,
     };
 }
 
@@ -170,16 +171,16 @@ static void fillTargetConf(struct ebpfMonTargetConf *conf, const ebpfMonTarget *
     conf->level = (uint16_t)level;
     conf->sample = filter->sample;
     conf->slowNs = (uint64_t)(filter->slowUs * 1000);
-    conf->parallel = (uint16_t)t->follower.timing.parallel;
-    conf->queuesSince = t->follower.queuesSince;
-    conf->isPutLockSeen = (uint8_t)t->follower.isPutLockSeen;
-    conf->serving = t->follower.serving;
-    conf->isScanPutSeen = (uint8_t)t->follower.sweep.isScanPutSeen;
-    conf->putsTaken = t->follower.sweep.puts;
-    conf->sweepsSince = t->follower.sweep.since;
-    conf->sweeps = t->follower.sweep.number;
-    conf->turn = t->follower.timing.number;
-    conf->untimed = (uint32_t)t->follower.timing.untimed;
+    conf->parallel = (uint16_t)t->followed->timing.parallel;
+    conf->queuesSince = t->followed->probes.queuesSince;
+    conf->isPutLockSeen = (uint8_t)t->followed->probes.isPutLockSeen;
+    conf->serving = t->followed->probes.serving;
+    conf->isScanPutSeen = (uint8_t)t->followed->sweep.isScanPutSeen;
+    conf->putsTaken = t->followed->sweep.puts;
+    conf->sweepsSince = t->followed->sweep.since;
+    conf->sweeps = t->followed->sweep.number;
+    conf->turn = t->followed->timing.number;
+    conf->untimed = (uint32_t)t->followed->timing.untimed;
 }
 
 /* --- levels in force --- */
@@ -207,13 +208,13 @@ static uint32_t findProbes(const ebpfMonTarget *t, ebpfMonLevel level, ebpfMonAt
  * more. */
 static int hasFiles(const ebpfMonTarget *t, ebpfMonLevel level, uint32_t want)
 {
-    unsigned more = (unsigned)__builtin_popcount(want & ~t->follower.att.on), limit, left, reserve;
+    unsigned more = (unsigned)__builtin_popcount(want & ~t->followed->att.on), limit, left, reserve;
 
     if (!more)
         return 1;
     left = ebpfMonProcFilesLeft(&limit);
     reserve = limit / RESERVE_PART < RESERVE_MAX ? limit / RESERVE_PART : RESERVE_MAX;
-    if (t->follower.att.on && level <= t->level)
+    if (t->followed->att.on && level <= t->level)
         reserve /= RESERVE_PART;
     return left >= reserve + more;
 }
@@ -252,12 +253,12 @@ static uint32_t setProbes(change *c, uint32_t want)
     uint32_t on;
 
     tellKernel(c);
-    on = c->g->kernel.attach(&t->follower.att, want, c->way, c->note, sizeof(c->note));
-    t->follower.isPutLockSeen = ebpfMonAttachIsPutLockSeen(&t->follower.att, on);
-    if (!t->follower.serving && (on & EBPFMON_BIT(ebpfMonProgServe))) {
-        if (++t->follower.servings == 0)
-            t->follower.servings = 1;
-        t->follower.serving = t->follower.servings;
+    on = c->g->kernel.attach(&t->followed->att, want, c->way, c->note, sizeof(c->note));
+    t->followed->probes.isPutLockSeen = ebpfMonAttachIsPutLockSeen(&t->followed->att, on);
+    if (!t->followed->probes.serving && (on & EBPFMON_BIT(ebpfMonProgServe))) {
+        if (++t->followed->probes.servings == 0)
+            t->followed->probes.servings = 1;
+        t->followed->probes.serving = t->followed->probes.servings;
     }
     tellKernel(c);
     return on;
@@ -283,15 +284,15 @@ static void announcePuts(const ebpfMonGovernor *g, ebpfMonTarget *t, uint32_t wa
 static void publishLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel level)
 {
     ebpfMonTargetsLock(g->targets);
-    ebpfMonTargetSetProbes(t, t->follower.att.on);
-    t->queuesSince = t->follower.queuesSince;
+    ebpfMonTargetSetProbes(t, t->followed->att.on);
+    t->queuesSince = t->followed->probes.queuesSince;
     if ((t->probesOn & PUT_WAYS) != PUT_WAYS)
         t->putsSince = UINT64_MAX;
     else if (t->putsSince == UINT64_MAX)
         t->putsSince = g->kernel.now();
     t->level = level;
-    t->way = t->follower.att.way;
-    t->sweeps = t->follower.sweep.number && !t->follower.sweep.ends;
+    t->way = t->followed->att.way;
+    t->sweeps = t->followed->sweep.number && !t->followed->sweep.ends;
     ebpfMonTargetsUnlock(g->targets);
 }
 
@@ -299,7 +300,7 @@ static void publishLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLeve
  * budget. */
 static uint64_t countSlow(const ebpfMonTarget *t)
 {
-    return t->follower.budget.timed < 100 ? EBPFMON_TURNS_NO_DEMAND : t->follower.sweep.slowItself;
+    return t->followed->budget.timed < 100 ? EBPFMON_TURNS_NO_DEMAND : t->followed->sweep.slowItself;
 }
 
 /* The scheduler's tracepoints cost the whole host a little, so they are attached only while an IOC is at level trace,
@@ -326,8 +327,8 @@ static void setNote(change *c)
 
 int ebpfMonGovernorTriesSweeps(const ebpfMonTarget *t, uint64_t now)
 {
-    return !t->gone && t->slot != UINT32_MAX && !t->follower.sweep.number && now >= t->follower.sweep.tryAt &&
-           ebpfMonLevelChoiceFindSweepProbes(t, t->level, t->follower.att.way, t->follower.att.on);
+    return !t->gone && t->slot != UINT32_MAX && !t->followed->sweep.number && now >= t->followed->sweep.tryAt &&
+           ebpfMonLevelChoiceFindSweepProbes(t, t->level, t->followed->att.way, t->followed->att.on);
 }
 
 /* The probes that watch passes of scan lists, if passes can be watched now. 0: chains are watched. */
@@ -337,18 +338,18 @@ static uint32_t findSweeps(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLe
     uint32_t sweeps = ebpfMonLevelChoiceFindSweepProbes(t, level, way, want);
     uint64_t now = g->kernel.now();
 
-    if (!sweeps || t->follower.sweep.lost || t->follower.sweep.number)
-        return t->follower.sweep.lost ? 0 : sweeps;
-    if (now < t->follower.sweep.tryAt)
+    if (!sweeps || t->followed->sweep.lost || t->followed->sweep.number)
+        return t->followed->sweep.lost ? 0 : sweeps;
+    if (now < t->followed->sweep.tryAt)
         return 0;
-    t->follower.sweep.serial = !t->follower.att.callers.scansNow && !ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
+    t->followed->sweep.serial = !t->followed->att.callers.scansNow && !ebpfMonProcHasThread(t->pid, "cb*-[0-9]*");
     if (ebpfMonRecordTablesBeginSweeps(g->tables, t)) {
-        t->follower.sweep.pause = t->follower.sweep.pause ? 2 * t->follower.sweep.pause : TRY_NS;
-        t->follower.sweep.tryAt = now + t->follower.sweep.pause;
+        t->followed->sweep.pause = t->followed->sweep.pause ? 2 * t->followed->sweep.pause : TRY_NS;
+        t->followed->sweep.tryAt = now + t->followed->sweep.pause;
         return 0;
     }
-    t->follower.sweep.pause = 0;
-    t->follower.sweep.tryAt = now + TRY_NS; /* if they are lost */
+    t->followed->sweep.pause = 0;
+    t->followed->sweep.tryAt = now + TRY_NS; /* if they are lost */
     return sweeps;
 }
 
@@ -357,7 +358,7 @@ static uint32_t findIdle(const ebpfMonTarget *t, ebpfMonLevel level)
 {
     if (level == ebpfMonLevelCounts)
         return EBPFMON_BIT(ebpfMonProgPassCount);
-    return t->follower.timing.turns.isOpen ? 0 : EBPFMON_BIT(ebpfMonProgPassNext);
+    return t->followed->timing.turns.isOpen ? 0 : EBPFMON_BIT(ebpfMonProgPassNext);
 }
 
 /* Changes to passes, or back to chains. Both are watched until no processing is left that only one of them would
@@ -367,35 +368,35 @@ static uint32_t attachSweeps(change *c, uint32_t want, uint32_t sweeps)
     const uint32_t chains = want & (EBPFMON_BIT(ebpfMonProgPassCount) | EBPFMON_BIT(ebpfMonProgPassNext));
     const ebpfMonGovernor *g = c->g;
     ebpfMonTarget *t = c->t;
-    ebpfMonTurns *turns = &t->follower.timing.turns;
+    ebpfMonTurns *turns = &t->followed->timing.turns;
     uint64_t now = g->kernel.now();
     uint32_t on;
 
     if (sweeps) {
-        int isNew = (t->follower.att.on & sweeps) != sweeps;
+        int isNew = (t->followed->att.on & sweeps) != sweeps;
 
         on = setProbes(c, want | sweeps);
         if ((on & sweeps) == sweeps) {
             if (isNew) { /* there may have been puts to SCAN since the lists were read, and nobody saw them */
-                t->follower.sweep.isScanPutSeen = 1;
+                t->followed->sweep.isScanPutSeen = 1;
                 tellKernel(c);
                 ebpfMonRecordTablesRenewSweeps(g->tables, t);
-                t->follower.sweep.since = g->kernel.now(); /* all is as the kernel part has it, from now on */
+                t->followed->sweep.since = g->kernel.now(); /* all is as the kernel part has it, from now on */
             }
-            t->follower.sweep.ends = 0;
+            t->followed->sweep.ends = 0;
             if (!turns->lookedAt) {
                 ebpfMonTurnsBegin(turns, now, (uint64_t)t->pid);
-                t->follower.timing.timedBefore = -1;
+                t->followed->timing.timedBefore = -1;
             }
             ebpfMonTurnsLook(turns, now, ebpfMonLevelChoiceFindPercent(t, c->filter), countSlow(t));
-            t->follower.timing.untimed |= !!(findIdle(t, c->level) & EBPFMON_BIT(ebpfMonProgPassNext));
+            t->followed->timing.untimed |= !!(findIdle(t, c->level) & EBPFMON_BIT(ebpfMonProgPassNext));
             return setProbes(c, (want | sweeps) & ~findIdle(t, c->level));
         }
-        t->follower.sweep.broken = 1;
+        t->followed->sweep.broken = 1;
     }
     turns->lookedAt = 0;
-    sweeps = ebpfMonAttachSweeps(&t->follower.att);
-    on = setProbes(c, want | (t->follower.att.on & sweeps));
+    sweeps = ebpfMonAttachSweeps(&t->followed->att);
+    on = setProbes(c, want | (t->followed->att.on & sweeps));
     if ((chains && !(on & chains)) || !ebpfMonRecordTablesSettleSweeps(g->tables, t, g->kernel.now()))
         return on;
     return setProbes(c, want);
@@ -405,14 +406,14 @@ static uint32_t attachSweeps(change *c, uint32_t want, uint32_t sweeps)
  * probes would tell half of the truth. */
 static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAttachWay way)
 {
-    uint32_t want = findProbes(t, *level, way, &t->follower.timing.parallel);
+    uint32_t want = findProbes(t, *level, way, &t->followed->timing.parallel);
 
-    t->follower.noFiles = !hasFiles(t, *level, want);
-    if (t->follower.noFiles && t->follower.att.on && t->level < *level) {
+    t->followed->probes.noFiles = !hasFiles(t, *level, want);
+    if (t->followed->probes.noFiles && t->followed->att.on && t->level < *level) {
         *level = t->level;
-        want = findProbes(t, *level, way, &t->follower.timing.parallel);
+        want = findProbes(t, *level, way, &t->followed->timing.parallel);
     }
-    if (!t->follower.noFiles || hasFiles(t, *level, want))
+    if (!t->followed->probes.noFiles || hasFiles(t, *level, want))
         return want;
     *level = ebpfMonLevelOff;
     return 0;
@@ -425,7 +426,7 @@ static void beginCost(const ebpfMonGovernor *g, ebpfMonTarget *t)
 
     g->kernel.getHits((uint32_t)t->pid, &hits);
     ebpfMonCostSampleBegin(t, &hits, g->kernel.now());
-    ebpfMonBudgetBeginMean(&t->follower.budget);
+    ebpfMonBudgetBeginMean(&t->followed->budget);
 }
 
 /* After the change: passes may have ended, chains of scan lists may be timed, as their probe is attached. The kernel
@@ -433,14 +434,14 @@ static void beginCost(const ebpfMonGovernor *g, ebpfMonTarget *t)
 static void endChange(change *c, uint32_t on)
 {
     ebpfMonTarget *t = c->t;
-    int end = t->follower.sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd));
+    int end = t->followed->sweep.number && !(on & EBPFMON_BIT(ebpfMonProgListEnd));
 
-    if (end && !t->follower.sweep.lost)
-        t->follower.sweep.tryAt = 0; /* another level was asked for: the next can watch them at once */
+    if (end && !t->followed->sweep.lost)
+        t->followed->sweep.tryAt = 0; /* another level was asked for: the next can watch them at once */
     if (end)
-        t->follower.sweep.number = 0;
+        t->followed->sweep.number = 0;
     if (on & EBPFMON_BIT(ebpfMonProgPassNext))
-        t->follower.timing.untimed = 0;
+        t->followed->timing.untimed = 0;
     tellKernel(c);
     if (end)
         ebpfMonRecordTablesEndSweeps(c->g->tables, t);
@@ -451,43 +452,43 @@ static void endChange(change *c, uint32_t on)
 void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfMonLevel wanted, int reference,
                                const ebpfMonFilter *filter)
 {
-    uint32_t was = t->follower.att.on, want, on, sweeps;
+    uint32_t was = t->followed->att.on, want, on, sweeps;
     change c = { .g = g, .t = t, .filter = filter };
     ebpfMonLevel level;
     int isFirst, turns = (wanted == ebpfMonLevelOff) != (t->wantedLevel == ebpfMonLevelOff);
 
     ebpfMonTargetsLock(g->targets);
     t->wantedLevel = wanted;
-    t->costLimit = filter->budget;
+    t->cost.limit = filter->budget;
     ebpfMonTargetsUnlock(g->targets);
     if (turns)
         ebpfMonTargetsNoteChange(g->targets); /* packets are read before its first put is seen inside, and not long
                                                * after the last one */
-    t->follower.reference = reference;
+    t->followed->probes.reference = reference;
     level = ebpfMonLevelChoiceFind(t);
-    c.way = ebpfMonAttachFindWay(&t->follower.att, t->follower.hasLists);
+    c.way = ebpfMonAttachFindWay(&t->followed->att, t->followed->probes.hasLists);
     want = findAffordable(t, &level, c.way);
     c.level = level > ebpfMonLevelOff || t->gone ? level : t->level;
-    if (c.way != t->follower.att.way)
+    if (c.way != t->followed->att.way)
         was = 0; /* all of them go, and others come */
     /* if the ends of chains are seen already, also before the probes are attached that see the other begins */
-    t->follower.isPutLockSeen = (was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
-        ebpfMonAttachIsPutLockSeen(&t->follower.att, was | (want & EBPFMON_BIT(ebpfMonProgLock)));
+    t->followed->probes.isPutLockSeen = (was & EBPFMON_BIT(ebpfMonProgUnlock)) &&
+        ebpfMonAttachIsPutLockSeen(&t->followed->att, was | (want & EBPFMON_BIT(ebpfMonProgLock)));
     isFirst = !!(want & ~was & EBPFMON_BIT(ebpfMonProgUnlock));
     if (isFirst)
-        ebpfMonRecordTablesBeginCounting(g->tables, t, t->follower.counted);
-    t->follower.counted |= isFirst;
+        ebpfMonRecordTablesBeginCounting(g->tables, t, t->followed->records.counted);
+    t->followed->records.counted |= isFirst;
     if (isFirst && (want & ~was & EBPFMON_BIT(ebpfMonProgCompleted)))
         ebpfMonRecordTablesSetTrap(g->tables, t, 1, 1); /* while both counters stand still */
     if (want & ~was & EBPFMON_BIT(ebpfMonProgCallback))
-        t->follower.queuesSince = g->kernel.now();
-    t->follower.timing.inTurns = level == ebpfMonLevelChains &&
-                                 t->follower.att.core->calls && !t->follower.att.core->calls->endsOtherwise;
+        t->followed->probes.queuesSince = g->kernel.now();
+    t->followed->timing.inTurns = level == ebpfMonLevelChains &&
+                                 t->followed->att.core->calls && !t->followed->att.core->calls->endsOtherwise;
     sweeps = findSweeps(g, t, level, c.way, want);
     if (!(was & EBPFMON_BIT(ebpfMonProgPassNext))) {
-        t->follower.timing.untimed = 1;
-        if (++t->follower.timing.number == 0)
-            t->follower.timing.number = 1;
+        t->followed->timing.untimed = 1;
+        if (++t->followed->timing.number == 0)
+            t->followed->timing.number = 1;
     }
     if (level == ebpfMonLevelTrace) /* before the first chain: else it would seem that its thread never slept */
         watchScheduler(g, 1);
@@ -495,9 +496,9 @@ void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfM
         g->kernel.removeThreads(t->pid); /* locks that were taken when we looked last are long released. Before the
                                           * programs get a level at which they note locks */
     if (!(want & was & EBPFMON_BIT(ebpfMonProgServe)))
-        t->follower.serving = 0; /* what threads of pvxs told before is not true any more: they go on unseen */
+        t->followed->probes.serving = 0; /* what threads of pvxs told before is not true any more: they go on unseen */
     announcePuts(g, t, want, was);
-    if (t->follower.sweep.number && level >= ebpfMonLevelCounts && c.way == t->follower.att.way)
+    if (t->followed->sweep.number && level >= ebpfMonLevelCounts && c.way == t->followed->att.way)
         on = attachSweeps(&c, want, sweeps);
     else
         on = setProbes(&c, want);
@@ -519,21 +520,21 @@ void ebpfMonGovernorApplyLevel(const ebpfMonGovernor *g, ebpfMonTarget *t, ebpfM
 
 double ebpfMonGovernorTakeTurn(const ebpfMonGovernor *g, ebpfMonTarget *t, const ebpfMonFilter *filter, uint64_t now)
 {
-    ebpfMonTurns *turns = &t->follower.timing.turns;
-    const uint32_t next = EBPFMON_BIT(ebpfMonProgPassNext), on = t->follower.att.on;
-    change c = { .g = g, .t = t, .filter = filter, .level = t->level, .way = t->follower.att.way };
+    ebpfMonTurns *turns = &t->followed->timing.turns;
+    const uint32_t next = EBPFMON_BIT(ebpfMonProgPassNext), on = t->followed->att.on;
+    change c = { .g = g, .t = t, .filter = filter, .level = t->level, .way = t->followed->att.way };
     int inTurns = !t->gone && t->level == ebpfMonLevelChains && t->sweeps;
 
     if (inTurns && ebpfMonTurnsLook(turns, now, ebpfMonLevelChoiceFindPercent(t, filter), countSlow(t))) {
-        if (turns->isOpen && ++t->follower.timing.number == 0)
-            t->follower.timing.number = 1;
-        t->follower.timing.untimed = 1;
+        if (turns->isOpen && ++t->followed->timing.number == 0)
+            t->followed->timing.number = 1;
+        t->followed->timing.untimed = 1;
         endChange(&c, setProbes(&c, turns->isOpen ? on | next : on & ~next));
     }
     ebpfMonTargetsLock(g->targets);
-    ebpfMonTargetSetProbes(t, t->follower.att.on);
+    ebpfMonTargetSetProbes(t, t->followed->att.on);
     t->timed = inTurns ? ebpfMonTurnsShare(turns) : t->level >= ebpfMonLevelChains ? 100 : NAN;
-    t->slowUntimed = t->follower.sweep.slow;
+    t->slowUntimed = t->followed->sweep.slow;
     ebpfMonTargetsUnlock(g->targets);
     return inTurns ? ebpfMonTurnsWait(turns, now) : HUGE_VAL;
 }
@@ -541,7 +542,7 @@ double ebpfMonGovernorTakeTurn(const ebpfMonGovernor *g, ebpfMonTarget *t, const
 /* Nonzero: it is known now whether the functions of a stripped IOC are what they seem to be. */
 static int tryFunctions(const ebpfMonGovernor *g, ebpfMonTarget *t, uint64_t strange)
 {
-    ebpfMonFunctionTrial *trial = &t->follower.functions;
+    ebpfMonFunctionTrial *trial = &t->followed->functions;
 
     if (!t->image.core->isStripped || t->slot == UINT32_MAX || trial->verdict != ebpfMonFunctionsOpen ||
         !ebpfMonFunctionTrialLook(trial, strange, ebpfMonTargetCountSnapshots(t)))
@@ -563,11 +564,11 @@ int ebpfMonGovernorCheckBudget(const ebpfMonGovernor *g, ebpfMonTarget *t, const
     isTried = tryFunctions(g, t, spent.strange);
     if (!changed)
         return isTried;
-    changed = ebpfMonBudgetAddSample(&t->follower.budget, &sample);
+    changed = ebpfMonBudgetAddSample(&t->followed->budget, &sample);
     ebpfMonTargetsLock(g->targets);
-    t->cost = t->follower.budget.cost;
-    t->traps = spent.traps;
-    t->cold = spent.cold;
+    t->cost.now = t->followed->budget.cost;
+    t->cost.traps = spent.traps;
+    t->cost.cold = spent.cold;
     ebpfMonTargetsUnlock(g->targets);
     return changed || isTried;
 }

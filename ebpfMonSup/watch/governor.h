@@ -7,6 +7,7 @@
 #define EBPFMON_GOVERNOR_H
 
 #include "probe/calibrate.h"
+#include "watch/budget.h"
 #include "watch/recordTables.h"
 #include "watch/target.h"
 

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "ioc/recordLinks.h"
+#include "watch/followed.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
 #include "watch/typeTrial.h"
@@ -69,10 +70,10 @@ static void moveCount(ebpfMonTarget *t, uint32_t index, int used)
 
 void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonClosures *c)
 {
-    int trap = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
+    int trap = !!(t->followed->att.on & EBPFMON_BIT(ebpfMonProgCompleted));
     uint8_t *reached = findReached(t->cat), *behind = ebpfMonTypeTrialFindBehind(t->cat);
 
-    t->follower.trapped = 0;
+    t->followed->trapped = 0;
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         unsigned flags = t->cat->rec[i].flags;
@@ -88,12 +89,12 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
         t->how[i] &= EBPFMON_SHOWN | EBPFMON_MISSED;
         if (c->flags[i] & EBPFMON_NODE_TWICE)
             t->how[i] |= EBPFMON_TWICE;
-        if (!needs && flags & EBPFMON_REC_STAMPED && ebpfMonTypeTrialHas(t->follower.trial, i))
+        if (!needs && flags & EBPFMON_REC_STAMPED && ebpfMonTypeTrialHas(t->followed->trial, i))
             t->how[i] |= EBPFMON_MAY_SLEEP;
         isExact = want && (trap || isAsleep(t, i));
         if (want) {
             t->how[i] |= isExact ? EBPFMON_BY_TRAP : EBPFMON_BY_TRAP | EBPFMON_AT_LEAST;
-            t->follower.trapped += !isAsleep(t, i);
+            t->followed->trapped += !isAsleep(t, i);
         }
         if (mayStampAlone(t, i))
             t->how[i] |= EBPFMON_TRAP_ALONE;
@@ -122,7 +123,7 @@ uint32_t ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t
     count = ebpfMonRecordLinksFollow(cat, reached, 1, queue, count);
     ebpfMonTargetsLock(r->targets);
     for (uint32_t at = 0; at < count; at++) {
-        ebpfMonTypeTrialExcuse(t->follower.trial, t, queue[at]);
+        ebpfMonTypeTrialExcuse(t->followed->trial, t, queue[at]);
         if ((t->how[queue[at]] & how) == EBPFMON_BY_TRAP)
             continue;
         marked += !ebpfMonTargetIsAtLeast(t, queue[at]);
@@ -136,7 +137,7 @@ uint32_t ebpfMonRecordTablesMarkReached(ebpfMonRecordTables *r, ebpfMonTarget *t
 uint32_t ebpfMonRecordTablesMarkSince(ebpfMonRecordTables *r, ebpfMonTarget *t, uint64_t realNs)
 {
     uint8_t *moved = calloc((size_t)t->cat->count + 1, 1);
-    ebpfMonMem *mem = t->follower.mem;
+    ebpfMonMem *mem = t->followed->mem;
     uint32_t marked;
     uint64_t time;
 
@@ -190,7 +191,7 @@ void ebpfMonRecordTablesSetTrap(ebpfMonRecordTables *r, ebpfMonTarget *t, int at
     if (t->slot == UINT32_MAX)
         return;
     if (attached)
-        ebpfMonTypeTrialBegin(t->follower.trial, t, isFirst);
+        ebpfMonTypeTrialBegin(t->followed->trial, t, isFirst);
     ebpfMonTargetsLock(r->targets);
     for (uint32_t i = 0; i < t->cat->count; i++) {
         int used = ebpfMonTargetUsesTrap(t->how[i]);
@@ -209,7 +210,7 @@ void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     uint8_t *behind;
 
-    if (t->slot == UINT32_MAX || !t->follower.trial || !t->follower.trapped ||
+    if (t->slot == UINT32_MAX || !t->followed->trial || !t->followed->trapped ||
         !(behind = ebpfMonTypeTrialFindBehind(t->cat)))
         return;
     ebpfMonTargetsLock(r->targets);
@@ -223,11 +224,11 @@ void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
         if ((t->how[i] & (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST | EBPFMON_TWICE)) != EBPFMON_BY_TRAP ||
             t->cat->rec[i].flags & (EBPFMON_REC_TSE | EBPFMON_REC_UNDEFINED | EBPFMON_REC_STAMPED) || behind[i] ||
             (stamps != EBPFMON_STAMPS_SEEN && stamps != EBPFMON_STAMPS_BASE) ||
-            !ebpfMonTypeTrialAgrees(t->follower.trial, t, i) || st->trapped != trapped)
+            !ebpfMonTypeTrialAgrees(t->followed->trial, t, i) || st->trapped != trapped)
             continue; /* a chain is under way */
-        t->adjust[i] += ebpfMonTypeTrialGetAhead(t->follower.trial, i);
+        t->adjust[i] += ebpfMonTypeTrialGetAhead(t->followed->trial, i);
         t->how[i] &= (uint8_t) ~(EBPFMON_BY_TRAP | EBPFMON_TRAP_ALONE);
-        t->follower.trapped--;
+        t->followed->trapped--;
     }
     ebpfMonTargetsUnlock(r->targets);
     free(behind);
@@ -235,13 +236,13 @@ void ebpfMonRecordTablesReleaseTrap(ebpfMonRecordTables *r, ebpfMonTarget *t)
 
 void ebpfMonRecordTablesFollowSleep(ebpfMonRecordTables *r, ebpfMonTarget *t, int trapOn, uint64_t now)
 {
-    if (t->slot == UINT32_MAX || !t->follower.trial)
+    if (t->slot == UINT32_MAX || !t->followed->trial)
         return;
     ebpfMonTargetsLock(r->targets);
-    if (ebpfMonTypeTrialFollowSleep(t->follower.trial, t, trapOn, now)) {
-        t->follower.trapped = 0;
+    if (ebpfMonTypeTrialFollowSleep(t->followed->trial, t, trapOn, now)) {
+        t->followed->trapped = 0;
         for (uint32_t i = 0; i < t->cat->count; i++)
-            t->follower.trapped += t->how[i] & EBPFMON_BY_TRAP && !isAsleep(t, i);
+            t->followed->trapped += t->how[i] & EBPFMON_BY_TRAP && !isAsleep(t, i);
     }
     ebpfMonTargetsUnlock(r->targets);
 }

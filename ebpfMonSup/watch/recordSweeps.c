@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/clock.h"
+#include "watch/followed.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
 #include "watch/sweeps.h"
@@ -15,7 +16,7 @@
  * them after passes of that list. */
 static void markMoved(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonSweepPlan *plan)
 {
-    const ebpfMonSweepPlan *before = t->follower.sweep.plan;
+    const ebpfMonSweepPlan *before = t->followed->sweep.plan;
     uint8_t *moved = calloc((size_t)t->cat->count + 1, 1);
 
     for (uint32_t i = 0; moved && before && i < before->records && i < plan->records; i++)
@@ -27,7 +28,7 @@ static void markMoved(ebpfMonRecordTables *r, ebpfMonTarget *t, const ebpfMonSwe
 /* Passes cannot be watched any more, and it is not known which records are the reason. */
 static void loseSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    t->follower.sweep.lost = 1;
+    t->followed->sweep.lost = 1;
     ebpfMonSweepsRemove(&r->kernel, t);
     ebpfMonRecordTablesMarkMissed(r, t);
 }
@@ -36,13 +37,13 @@ int ebpfMonRecordTablesInstall(ebpfMonRecordTables *r, ebpfMonTarget *t, ebpfMon
 {
     ebpfMonSweepPlan *plan;
 
-    if (!t->follower.sweep.number)
+    if (!t->followed->sweep.number)
         return ebpfMonClosureTableInstall(r->closures, t, c);
-    plan = ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial);
+    plan = ebpfMonSweepPlanMake(t, c, t->followed->sweep.serial);
     if (plan)
         markMoved(r, t, plan);
     if (plan && !plan->fits) { /* it stays so until the governor has the chains watched */
-        t->follower.sweep.lost = 1;
+        t->followed->sweep.lost = 1;
         ebpfMonRecordTablesMarkReached(r, t, plan->isShared); /* they can process twice between two sweeps */
     }
     if (ebpfMonClosureTableInstall(r->closures, t, c)) {
@@ -60,19 +61,19 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonSweepPlan *plan;
     int rc = -1;
 
-    ebpfMonMemFlush(t->follower.mem);
-    plan = c ? ebpfMonSweepPlanMake(t, c, t->follower.sweep.serial) : NULL;
+    ebpfMonMemFlush(t->followed->mem);
+    plan = c ? ebpfMonSweepPlanMake(t, c, t->followed->sweep.serial) : NULL;
     if (!plan || !plan->fits || !plan->pays || (r->kernel.isRealTime && plan->longest > LOOKS_REALTIME) ||
         r->kernel.beginPassNotes((uint32_t)t->pid)) {
         ebpfMonSweepPlanFree(plan);
         ebpfMonClosuresFree(c);
         return -1;
     }
-    t->follower.sweep.number = ++r->sweepNumber ? r->sweepNumber : ++r->sweepNumber;
-    t->follower.sweep.puts = t->follower.sweep.missed = t->follower.sweep.unsure = 0;
-    t->follower.sweep.slowBefore = t->follower.sweep.slowItself = 0;
-    t->follower.sweep.since = ebpfMonClockMonotonic();
-    t->follower.sweep.lost = t->follower.sweep.ends = t->follower.sweep.isScanPutSeen = 0;
+    t->followed->sweep.number = ++r->sweepNumber ? r->sweepNumber : ++r->sweepNumber;
+    t->followed->sweep.puts = t->followed->sweep.missed = t->followed->sweep.unsure = 0;
+    t->followed->sweep.slowBefore = t->followed->sweep.slowItself = 0;
+    t->followed->sweep.since = ebpfMonClockMonotonic();
+    t->followed->sweep.lost = t->followed->sweep.ends = t->followed->sweep.isScanPutSeen = 0;
     ebpfMonSweepsReset(t);
     ebpfMonClosureTableBeginChange(r->closures, t);
     if (ebpfMonClosureTableInstall(r->closures, t, c))
@@ -81,7 +82,7 @@ int ebpfMonRecordTablesBeginSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
         rc = ebpfMonSweepsWrite(&r->kernel, t, plan);
     ebpfMonClosureTableEndChange(r->closures, t);
     ebpfMonClosuresFree(c);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     if (rc)
         ebpfMonRecordTablesEndSweeps(r, t);
     return rc;
@@ -91,13 +92,13 @@ int ebpfMonRecordTablesSettleSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t, ui
 {
     uint8_t *unsettled;
 
-    if (!t->follower.sweep.ends) {
-        t->follower.sweep.ends = 1;
-        t->follower.sweep.endsAt = now;
+    if (!t->followed->sweep.ends) {
+        t->followed->sweep.ends = 1;
+        t->followed->sweep.endsAt = now;
     }
     if (ebpfMonSweepsAreSettled(t))
         return 1;
-    if (now - t->follower.sweep.endsAt < UNSETTLED_NS)
+    if (now - t->followed->sweep.endsAt < UNSETTLED_NS)
         return 0;
     unsettled = ebpfMonSweepsFindUnsettled(t);
     ebpfMonTargetsLock(r->targets);
@@ -126,12 +127,12 @@ static void markUnsure(ebpfMonRecordTables *r, ebpfMonTarget *t)
 /* Marks what sweeps may have missed since the last look. */
 static void takeMissed(ebpfMonRecordTables *r, ebpfMonTarget *t, const struct ebpfMonPassNotes *notes)
 {
-    if (notes->missed != t->follower.sweep.missed)
+    if (notes->missed != t->followed->sweep.missed)
         ebpfMonRecordTablesMarkMissed(r, t);
-    if (notes->unsure != t->follower.sweep.unsure)
+    if (notes->unsure != t->followed->sweep.unsure)
         markUnsure(r, t);
-    t->follower.sweep.missed = notes->missed;
-    t->follower.sweep.unsure = notes->unsure;
+    t->followed->sweep.missed = notes->missed;
+    t->followed->sweep.unsure = notes->unsure;
 }
 
 /* Back to the stretches of chains. */
@@ -141,8 +142,8 @@ void ebpfMonRecordTablesEndSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     ebpfMonClosures *c;
 
     ebpfMonSweepsRemove(&r->kernel, t);
-    t->follower.sweep.number = 0;
-    t->follower.sweep.ends = t->follower.sweep.lost = 0;
+    t->followed->sweep.number = 0;
+    t->followed->sweep.ends = t->followed->sweep.lost = 0;
     if (t->slot == UINT32_MAX)
         return;
     if (!r->kernel.getPassNotes((uint32_t)t->pid, &notes))
@@ -160,14 +161,14 @@ void ebpfMonRecordTablesRenewSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     ebpfMonClosures *c;
 
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     c = ebpfMonClosureTableMakeClosures(t->cat);
     ebpfMonClosureTableBeginChange(r->closures, t);
     if (!c || ebpfMonRecordTablesInstall(r, t, c))
         loseSweeps(r, t);
     ebpfMonClosureTableEndChange(r->closures, t);
     ebpfMonClosuresFree(c);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
 }
 
 /* A put is seen before it is done, and may take as long as device support likes (get_ioint_info). So the lists are read
@@ -177,20 +178,20 @@ int ebpfMonRecordTablesFollowSweeps(ebpfMonRecordTables *r, ebpfMonTarget *t)
     struct ebpfMonPassNotes notes;
     int renewed = 0;
 
-    if (!t->follower.sweep.number || r->kernel.getPassNotes((uint32_t)t->pid, &notes))
+    if (!t->followed->sweep.number || r->kernel.getPassNotes((uint32_t)t->pid, &notes))
         return 0;
     takeMissed(r, t, &notes);
-    t->follower.sweep.slow += notes.slow - t->follower.sweep.slowBefore;
-    t->follower.sweep.slowBefore = notes.slow;
-    t->follower.sweep.slowItself = notes.slowItself;
-    if (notes.stuck && !t->follower.sweep.broken) {
-        t->follower.sweep.broken = 1;
+    t->followed->sweep.slow += notes.slow - t->followed->sweep.slowBefore;
+    t->followed->sweep.slowBefore = notes.slow;
+    t->followed->sweep.slowItself = notes.slowItself;
+    if (notes.stuck && !t->followed->sweep.broken) {
+        t->followed->sweep.broken = 1;
         loseSweeps(r, t);
     }
-    if (notes.putsBegun != t->follower.sweep.puts && notes.putsBegun == notes.putsDone) {
+    if (notes.putsBegun != t->followed->sweep.puts && notes.putsBegun == notes.putsDone) {
         ebpfMonRecordTablesRenewSweeps(r, t);
-        t->follower.sweep.puts = notes.putsBegun;
+        t->followed->sweep.puts = notes.putsBegun;
         renewed = 1;
     }
-    return renewed || t->follower.sweep.lost || t->follower.sweep.ends;
+    return renewed || t->followed->sweep.lost || t->followed->sweep.ends;
 }

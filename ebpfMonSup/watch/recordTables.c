@@ -10,6 +10,7 @@
 #include "common/shares.h"
 #include "common/worker.h"
 #include "model/audits.h"
+#include "watch/followed.h"
 #include "watch/recordTables.h"
 #include "watch/recordTablesOwn.h"
 #include "watch/sweeps.h"
@@ -47,7 +48,7 @@ static unsigned findVictims(ebpfMonTargets *targets, const ebpfMonTarget *t, uin
         return 0;
     for (unsigned i = 0; i < count; i++)
         if (share[i].isOut) {
-            if (ebpfMonMemIsPaused(of[i]->follower.mem)) /* it is being read, while others are looked at */
+            if (ebpfMonMemIsPaused(of[i]->followed->mem)) /* it is being read, while others are looked at */
                 return 0;
             victims[found++] = of[i];
         }
@@ -102,9 +103,9 @@ void ebpfMonRecordTablesFree(ebpfMonRecordTables *r)
 
 static void setArrays(ebpfMonRecordTables *r, ebpfMonTarget *t, int on)
 {
-    if (t->follower.hasArrays == on)
+    if (t->followed->records.hasArrays == on)
         return; /* its pid may be that of another IOC by now, which has the same addresses */
-    t->follower.hasArrays = on;
+    t->followed->records.hasArrays = on;
     ebpfMonRecordIndexSetArrays(&r->kernel, t, on);
 }
 
@@ -121,14 +122,14 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
     uint8_t *missed = NULL;
     int differ, hasSlots = t->slot != UINT32_MAX;
 
-    ebpfMonMemAllowPause(t->follower.mem, index == EBPFMON_ALL_RECORDS);
-    links = ebpfMonRecordLinksRead(t->follower.mem, t->cat, index);
-    ebpfMonMemAllowPause(t->follower.mem, 0);
+    ebpfMonMemAllowPause(t->followed->mem, index == EBPFMON_ALL_RECORDS);
+    links = ebpfMonRecordLinksRead(t->followed->mem, t->cat, index);
+    ebpfMonMemAllowPause(t->followed->mem, 0);
     if (!links)
         return 0;
     if (index == EBPFMON_ALL_RECORDS || ebpfMonRecordLinksCountOdd(links))
-        t->follower.oddLinks = ebpfMonRecordLinksCountOdd(links) +
-                               !!ebpfMonMemIsOver(t->follower.mem); /* then some were not read */
+        t->followed->odd.links = ebpfMonRecordLinksCountOdd(links) +
+                               !!ebpfMonMemIsOver(t->followed->mem); /* then some were not read */
     differ = ebpfMonRecordLinksDiffer(t->cat, links);
     if (differ && hasSlots && (missed = calloc((size_t)t->cat->count + 1, 1)) != NULL)
         ebpfMonRecordLinksFindMissed(t->cat, links, missed);
@@ -151,16 +152,16 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
     };
 
     ebpfMonTargetsLock(r->targets);
-    t->follower.arrays = ebpfMonArraysMake((size_t)t->cat->count + 1, parts, sizeof(parts) / sizeof(parts[0]));
-    if (!t->follower.arrays) {
+    t->followed->records.arrays = ebpfMonArraysMake((size_t)t->cat->count + 1, parts, sizeof(parts) / sizeof(parts[0]));
+    if (!t->followed->records.arrays) {
         ebpfMonTargetsUnlock(r->targets);
         return -1;
     }
     t->hasUnseen = 0;
     t->slot = slot;
-    t->passesMoved = 0;
-    t->follower.clockAhead = 0;
-    t->follower.counted = 0;
+    t->closures.moved = 0;
+    t->followed->clock.isAhead = 0;
+    t->followed->records.counted = 0;
     t->slotAt = ebpfMonClockMonotonic();
     t->recState = &r->kernel.tables->state[slot];
     ebpfMonTargetsUnlock(r->targets);
@@ -169,27 +170,27 @@ static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
 
 static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    ebpfMonStretches *stretch[2] = { t->stretch[0], t->stretch[1] };
+    ebpfMonStretches *stretch[2] = { t->closures.stretch[0], t->closures.stretch[1] };
 
     ebpfMonTargetsLock(r->targets);
     t->slot = UINT32_MAX;
     t->recState = NULL;
-    t->stretch[0] = t->stretch[1] = NULL;
+    t->closures.stretch[0] = t->closures.stretch[1] = NULL;
     t->how = t->unseen = NULL;
     t->adjust = NULL;
     t->publisher.counts = NULL;
     t->publisher.rate = NULL;
     t->shown = 0;
     ebpfMonTargetsUnlock(r->targets);
-    t->follower.trapped = 0;
-    ebpfMonTypeTrialFree(t->follower.trial);
-    t->follower.trial = NULL;
-    free(t->follower.resumed);
-    t->follower.resumed = NULL;
+    t->followed->trapped = 0;
+    ebpfMonTypeTrialFree(t->followed->trial);
+    t->followed->trial = NULL;
+    free(t->followed->records.resumed);
+    t->followed->records.resumed = NULL;
     ebpfMonStretchesFree(stretch[0]);
     ebpfMonStretchesFree(stretch[1]);
-    free(t->follower.arrays);
-    t->follower.arrays = NULL;
+    free(t->followed->records.arrays);
+    t->followed->records.arrays = NULL;
 }
 
 /* Nonzero: the record is, or was, in a scan list, so it is the root of a chain. */
@@ -198,7 +199,7 @@ static int isInScanList(const ebpfMonTarget *t, const ebpfMonRecord *rec)
     uint16_t spvt = t->cat->common.spvt;
     uint64_t element = 0;
 
-    return spvt && ebpfMonMemRead(t->follower.mem, rec->addr + spvt, &element, sizeof(element)) == 0 && element;
+    return spvt && ebpfMonMemRead(t->followed->mem, rec->addr + spvt, &element, sizeof(element)) == 0 && element;
 }
 
 /* What the tables by slot begin with. */
@@ -206,7 +207,7 @@ static void writeSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     const ebpfMonCatalogue *cat = t->cat;
 
-    ebpfMonMemAllowPause(t->follower.mem, 1);
+    ebpfMonMemAllowPause(t->followed->mem, 1);
     for (uint32_t i = 0; i < cat->count; i++) {
         volatile struct ebpfMonRecConf *conf = &r->kernel.tables->conf[t->slot + i];
         struct ebpfMonRecState st = { .addr = cat->rec[i].addr, .last = t->slot + i };
@@ -218,10 +219,10 @@ static void writeSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
         conf->valSize = val ? (uint8_t)(val->size > 16 ? 16 : val->size) : 0;
         if (isInScanList(t, &cat->rec[i]))
             st.root = r->kernel.takeRoot(t->slot + i);
-        st.seen = ebpfMonMemRead(t->follower.mem, cat->rec[i].addr + cat->common.time, &st.time, sizeof(st.time)) == 0;
+        st.seen = ebpfMonMemRead(t->followed->mem, cat->rec[i].addr + cat->common.time, &st.time, sizeof(st.time)) == 0;
         memcpy((void *)&t->recState[i], &st, sizeof(st));
     }
-    ebpfMonMemAllowPause(t->follower.mem, 0);
+    ebpfMonMemAllowPause(t->followed->mem, 0);
 }
 
 static void setIndexed(ebpfMonRecordTables *r, ebpfMonTarget *t, int indexed)
@@ -237,7 +238,7 @@ static void giveUpRecords(ebpfMonRecordTables *r, ebpfMonTarget *victim)
                          "its records gave way to those of another user, who has fewer: raise maxRecords of "
                          "ebpfMonConfigure; puts only", 0);
     ebpfMonRecordTablesRemove(r, victim);
-    victim->follower.readAt = 0; /* its level is applied anew at the next look */
+    victim->followed->database.readAt = 0; /* its level is applied anew at the next look */
 }
 
 /* As takeSlots. If the tables are full, IOCs of users who have more give up theirs. */
@@ -253,13 +254,13 @@ static uint32_t takeShare(ebpfMonRecordTables *r, ebpfMonTarget *t)
             giveUpRecords(r, victims[i]);
         taken += count;
         slot = takeSlots(r, t->cat->count);
-        if (slot != UINT32_MAX || errno != ENOSPC || t->follower.hasNoShare)
+        if (slot != UINT32_MAX || errno != ENOSPC || t->followed->records.hasNoShare)
             return slot;
         if (taken) /* the room is in pieces: one more must go */
             room = ebpfMonSlotAllocatorCountUsed(r->slots) + t->cat->count - 1ull;
         count = findVictims(r->targets, t, room, victims);
     } while (count);
-    t->follower.hasNoShare = taken != 0; /* else it would take places in vain again and again */
+    t->followed->records.hasNoShare = taken != 0; /* else it would take places in vain again and again */
     errno = ENOSPC;
     return slot;
 }
@@ -283,7 +284,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         ebpfMonTargetSetNote(r->targets, t, note, 0);
         return -1;
     }
-    ebpfMonTypeTrialSetTypes(t->cat, t->follower.mem);
+    ebpfMonTypeTrialSetTypes(t->cat, t->followed->mem);
     readLinks(r, t, EBPFMON_ALL_RECORDS);
     ebpfMonWorkerGiveSignHere(); /* the next steps read nothing, and each of them takes a part of a second for 500,000
                                   * records */
@@ -301,7 +302,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         trouble = note;
     } else {
         ebpfMonWorkerGiveSignHere();
-        t->follower.trial = ebpfMonTypeTrialNew(t->cat, r->audits);
+        t->followed->trial = ebpfMonTypeTrialNew(t->cat, r->audits);
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
         setArrays(r, t, 1);
@@ -346,8 +347,8 @@ void ebpfMonRecordTablesReserve(ebpfMonRecordTables *r)
 void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
     ebpfMonSweepsRemove(&r->kernel, t);
-    t->follower.sweep.number = 0;
-    t->follower.sweep.lost = 0;
+    t->followed->sweep.number = 0;
+    t->followed->sweep.lost = 0;
     setArrays(r, t, 0);
     if (!t->indexed)
         return;
@@ -405,12 +406,12 @@ static void markRecord(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 /* If probes of other places count meanwhile (ebpfMonAttachWay), there is no interruption. */
 static void beginInterruptionEnd(ebpfMonRecordTables *r, ebpfMonTarget *t, int wasInterrupted)
 {
-    free(t->follower.resumed);
-    t->follower.resumed = NULL;
-    if (!wasInterrupted || t->follower.att.on & EBPFMON_BIT(ebpfMonProgUnlock))
+    free(t->followed->records.resumed);
+    t->followed->records.resumed = NULL;
+    if (!wasInterrupted || t->followed->att.on & EBPFMON_BIT(ebpfMonProgUnlock))
         return;
-    t->follower.resumed = calloc((size_t)t->cat->count + 1, sizeof(*t->follower.resumed));
-    if (!t->follower.resumed)
+    t->followed->records.resumed = calloc((size_t)t->cat->count + 1, sizeof(*t->followed->records.resumed));
+    if (!t->followed->records.resumed)
         ebpfMonRecordTablesMarkMissed(r, t);
 }
 
@@ -419,12 +420,12 @@ static void endInterruption(ebpfMonRecordTables *r, ebpfMonTarget *t)
     for (uint32_t i = 0; i < t->cat->count; i++) {
         uint64_t time;
 
-        if (ebpfMonMemRead(t->follower.mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) ||
-            time != t->follower.resumed[i])
+        if (ebpfMonMemRead(t->followed->mem, t->cat->rec[i].addr + t->cat->common.time, &time, sizeof(time)) ||
+            time != t->followed->records.resumed[i])
             markRecord(r, t, i);
     }
-    free(t->follower.resumed);
-    t->follower.resumed = NULL;
+    free(t->followed->records.resumed);
+    t->followed->records.resumed = NULL;
 }
 
 /* A record that was busy and has completed while the probes were being attached. Else the chain that begins it the next
@@ -435,7 +436,7 @@ static void forgetCompleted(ebpfMonTarget *t)
         uint8_t *noted = (uint8_t *)&t->recState[i].noted, was = EBPFMON_NOTED_BUSY, pact;
 
         if (*(volatile uint8_t *)noted == EBPFMON_NOTED_BUSY &&
-            ebpfMonMemRead(t->follower.mem, t->cat->rec[i].addr + t->cat->common.pact, &pact, sizeof(pact)) == 0 &&
+            ebpfMonMemRead(t->followed->mem, t->cat->rec[i].addr + t->cat->common.pact, &pact, sizeof(pact)) == 0 &&
             !pact)
             __atomic_compare_exchange_n(noted, &was, 0, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
     }
@@ -443,31 +444,31 @@ static void forgetCompleted(ebpfMonTarget *t)
 
 void ebpfMonRecordTablesSettleCounting(ebpfMonRecordTables *r, ebpfMonTarget *t)
 {
-    ebpfMonMem *mem = t->follower.mem;
+    ebpfMonMem *mem = t->followed->mem;
 
-    if (!t->follower.resumed && !t->follower.busyAtBegin)
+    if (!t->followed->records.resumed && !t->followed->records.busyAtBegin)
         return;
     ebpfMonMemFlush(mem);
     ebpfMonMemAllowPause(mem, 1);
-    if (t->follower.resumed)
+    if (t->followed->records.resumed)
         endInterruption(r, t);
-    if (t->follower.busyAtBegin)
+    if (t->followed->records.busyAtBegin)
         forgetCompleted(t);
-    t->follower.busyAtBegin = 0;
+    t->followed->records.busyAtBegin = 0;
     ebpfMonMemAllowPause(mem, 0);
     ebpfMonMemFlush(mem);
 }
 
 void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, int wasInterrupted)
 {
-    ebpfMonMem *mem = t->follower.mem;
+    ebpfMonMem *mem = t->followed->mem;
 
     if (t->slot == UINT32_MAX)
         return;
     ebpfMonMemFlush(mem);
     ebpfMonMemAllowPause(mem, 1);
     beginInterruptionEnd(r, t, wasInterrupted);
-    t->follower.busyAtBegin = 0;
+    t->followed->records.busyAtBegin = 0;
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecState *st = &t->recState[i];
         uint64_t addr = t->cat->rec[i].addr, time;
@@ -478,11 +479,11 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
             if (wasInterrupted && (t->how[i] & EBPFMON_BY_TRAP ||
                                    ebpfMonClosureTableHasMoved(r->kernel.tables->state, st, st->time, time)))
                 markRecord(r, t, i);
-            if (t->follower.resumed)
-                t->follower.resumed[i] = time;
+            if (t->followed->records.resumed)
+                t->followed->records.resumed[i] = time;
             st->time = time;
-            if (!t->follower.clockAhead && !(t->cat->rec[i].flags & EBPFMON_REC_TSE) && ebpfMonClockIsAhead(time))
-                t->follower.clockAhead = t->follower.clockWentBack = 1; /* its next stamp may be earlier */
+            if (!t->followed->clock.isAhead && !(t->cat->rec[i].flags & EBPFMON_REC_TSE) && ebpfMonClockIsAhead(time))
+                t->followed->clock.isAhead = t->followed->clock.wentBack = 1; /* its next stamp may be earlier */
         } else { /* the time stamp from before would count what processed unseen. The kernel part's first look notes
                   * it */
             st->seen = 0;
@@ -491,7 +492,7 @@ void ebpfMonRecordTablesBeginCounting(ebpfMonRecordTables *r, ebpfMonTarget *t, 
         st->pending = 0;
         ebpfMonMemRead(mem, addr + t->cat->common.pact, &pact, sizeof(pact));
         st->noted = pact ? EBPFMON_NOTED_BUSY : 0;
-        t->follower.busyAtBegin |= pact;
+        t->followed->records.busyAtBegin |= pact;
     }
     ebpfMonMemAllowPause(mem, 0);
     if (ebpfMonMemIsOver(mem)) /* what some began with is not known */

@@ -2,8 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include "ioc/baseLayout.h"
-#include "watch/closureTable.h"
 #include "common/array.h"
+#include "watch/closureTable.h"
+#include "watch/followed.h"
 #include "watch/sweeps.h"
 
 /* --- the plan --- */
@@ -62,7 +63,7 @@ static int readListOf(ebpfMonMem *mem, uint64_t spvt, uint64_t *mutex)
  * all could be read. */
 static int readRoots(Planner *p)
 {
-    ebpfMonMem *mem = p->t->follower.mem;
+    ebpfMonMem *mem = p->t->followed->mem;
 
     for (uint32_t i = 0; i < p->cat->count; i++) {
         const ebpfMonRecord *rec = &p->cat->rec[i];
@@ -180,9 +181,9 @@ static int isKnownType(const ebpfMonRecType *type)
  * it are marked, in passes as in chains. So then they hinder nothing. */
 static void judgePlan(Planner *p, int isSerial)
 {
-    int noTrap = p->t->follower.budget.noTrap;
+    int noTrap = p->t->followed->budget.noTrap;
 
-    if (p->t->follower.trapped && !noTrap)
+    if (p->t->followed->trapped && !noTrap)
         p->plan->fits = 0;
     for (uint32_t i = 0; i < p->cat->count; i++)
         if (!(noTrap || isKnownType(&p->cat->rtype[p->cat->rec[i].rtype])) ||
@@ -247,7 +248,7 @@ static int appendAdded(Planner *p)
 
 static int makePlan(Planner *p, int isSerial)
 {
-    const ebpfMonCalls *calls = p->t->follower.att.core->calls;
+    const ebpfMonCalls *calls = p->t->followed->att.core->calls;
     ebpfMonSweepPlan *plan = p->plan;
     uint32_t swept, looks = 0;
 
@@ -339,7 +340,7 @@ static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecConf *rc = &kernel->tables->conf[t->slot + i];
 
-        rc->groupFirst = t->closureAt + plan->groupFirst[plan->group[i]];
+        rc->groupFirst = t->closures.at + plan->groupFirst[plan->group[i]];
         rc->groupLen = plan->groupLen[plan->group[i]];
     }
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -351,7 +352,7 @@ static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *
             continue;
         st->group = head;
         /* a sweep may have left the old group out, and the thread inside looks only at the old group */
-        if (t->follower.sweep.plan &&
+        if (t->followed->sweep.plan &&
             kernel->tables->state[was].inside & (EBPFMON_INSIDE_COUNT | EBPFMON_INSIDE_SKIPPED))
             t->how[i] |= EBPFMON_MISSED;
     }
@@ -359,10 +360,10 @@ static void writeGroups(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *
 
 int ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t, ebpfMonSweepPlan *plan)
 {
-    ebpfMonSweepPlan *before = t->follower.sweep.plan;
+    ebpfMonSweepPlan *before = t->followed->sweep.plan;
 
     for (uint32_t i = 0; i < plan->listCount; i++) {
-        struct ebpfMonList list = { .first = t->closureAt + plan->list[i].first, .len = plan->list[i].len };
+        struct ebpfMonList list = { .first = t->closures.at + plan->list[i].first, .len = plan->list[i].len };
 
         if (kernel->setList((uint32_t)t->pid, plan->list[i].mutex, &list)) {
             emptyLists(kernel, t, plan, before);
@@ -372,7 +373,7 @@ int ebpfMonSweepsWrite(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t
     }
     writeGroups(kernel, t, plan);
     emptyLists(kernel, t, before, plan);
-    t->follower.sweep.plan = plan;
+    t->followed->sweep.plan = plan;
     ebpfMonSweepPlanFree(before);
     return 0;
 }
@@ -387,17 +388,17 @@ void ebpfMonSweepsReset(ebpfMonTarget *t)
 
 void ebpfMonSweepsRemove(const ebpfMonRecordTablesKernel *kernel, ebpfMonTarget *t)
 {
-    if (t->follower.sweep.plan || t->follower.sweep.lost)
+    if (t->followed->sweep.plan || t->followed->sweep.lost)
         kernel->removeLists((uint32_t)t->pid);
-    ebpfMonSweepPlanFree(t->follower.sweep.plan);
-    t->follower.sweep.plan = NULL;
+    ebpfMonSweepPlanFree(t->followed->sweep.plan);
+    t->followed->sweep.plan = NULL;
 }
 
 uint8_t *ebpfMonSweepsFindUnsettled(const ebpfMonTarget *t)
 {
     const ebpfMonCommon *common = &t->cat->common;
     uint8_t *unsettled = calloc((size_t)t->cat->count + 1, 1);
-    ebpfMonMem *mem = t->follower.mem;
+    ebpfMonMem *mem = t->followed->mem;
 
     ebpfMonMemFlush(mem);
     for (uint32_t i = 0; unsettled && i < t->cat->count; i++) {

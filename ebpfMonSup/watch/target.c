@@ -17,52 +17,6 @@
 
 #define HOLDERS_MAX 4 /* of one name: one that lives, and some that have just ended */
 
-/* The text is "EPICS R7.0.8.1" or "EPICS 7.0.10.1-DEV", as a string or behind a pointer, as releases differ. */
-void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t)
-{
-    char text[64] = "", *r;
-    uint64_t at = t->image.releaseVersion;
-
-    if (at && t->image.releaseIsPointer)
-        at = ebpfMonMemPtr(t->follower.mem, at);
-    if (at)
-        ebpfMonMemStr(t->follower.mem, at, text, sizeof(text));
-    r = strchr(text, ' ');
-    r = r ? r + 1 : text;
-    r += *r == 'R';
-    ebpfMonTargetsLock(targets);
-    ebpfMonTextCopyBytes(t->version, sizeof(t->version), r, strcspn(r, " \n"));
-    ebpfMonTargetsUnlock(targets);
-}
-
-void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised, char note[EBPFMON_NOTE_SIZE])
-{
-    if (core->foreign)
-        snprintf(note, EBPFMON_NOTE_SIZE,
-                 "a program for %s, which an emulator runs here: not seen inside. Run ebpfMon on a host "
-                 "of its machine",
-                 core->foreign);
-    else if (core->isContradicted)
-        snprintf(note, EBPFMON_NOTE_SIZE,
-                 "stripped, and the symbols of build-id %s are of another program: not seen inside. Make them "
-                 "by ebpfMonSymbols",
-                 core->buildId);
-    else
-        snprintf(note, EBPFMON_NOTE_SIZE, "stripped, no symbols of build-id %s found: not seen inside%s. "
-                 "ebpfMonSymbols makes some", core->buildId[0] ? core->buildId : "(it has none)",
-                 isRecognised ? "" : " (recognition is for x86-64)");
-}
-
-void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t)
-{
-    int status = ebpfMonProcIocName(t->pid, t->name, sizeof(t->name));
-
-    t->follower.nameDenied = status > 0;
-    if (status < 0)
-        snprintf(t->name, sizeof(t->name), "pid%d", (int)t->pid);
-    ebpfMonTargetTextTellApart(targets, t->pid, t->name);
-}
-
 /* The end of an IOC is noticed up to a second late (follower.c). So a restarted IOC keeps its name, although the old
  * process still seems to have it. */
 static int isNameTaken(ebpfMonTargets *targets, const char *name)
@@ -100,24 +54,6 @@ int ebpfMonRecordNameFind(const ebpfMonTarget *target, uint64_t precord, char *n
     snprintf(name, size, "%s", index >= 0 ? ebpfMonCatalogueName(target->cat, (uint32_t)index) : "");
     return index >= 0;
 }
-
-/* --- functions without symbols --- */
-
-#define STRANGE_LEAST 3 /* fewer may be chance: a module with a record of its own that is in no database */
-
-int ebpfMonFunctionTrialLook(ebpfMonFunctionTrial *trial, uint64_t strange, uint64_t counted)
-{
-    if (trial->verdict != ebpfMonFunctionsOpen)
-        return 0;
-    trial->strange += strange;
-    if (trial->strange >= STRANGE_LEAST && trial->strange > counted)
-        trial->verdict = ebpfMonFunctionsWrong;
-    else if (counted)
-        trial->verdict = ebpfMonFunctionsRight;
-    return trial->verdict != ebpfMonFunctionsOpen;
-}
-
-/* --- IOCs --- */
 
 struct ebpfMonTargets {
     epicsMutexId   lock;    /* guards the list, and the shared members of all targets */
@@ -234,12 +170,12 @@ void ebpfMonTargetsNoteExit(ebpfMonTargets *targets, const struct ebpfMonExitEve
     ebpfMonTarget *t;
 
     ebpfMonTargetsLock(targets);
-    for (t = targets->first; t && (t->pid != (pid_t)ev->head.tgid || t->hasExit); t = t->next)
+    for (t = targets->first; t && (t->pid != (pid_t)ev->head.tgid || t->exit.isKnown); t = t->next)
         ;
     if (t) {
-        t->exitCode = ev->code;
-        t->exitAt = ev->head.ktime;
-        t->hasExit = 1;
+        t->exit.code = ev->code;
+        t->exit.at = ev->head.ktime;
+        t->exit.isKnown = 1;
     }
     ebpfMonTargetsUnlock(targets);
 }
@@ -314,7 +250,7 @@ static uint64_t countAlone(const ebpfMonTarget *t, uint32_t i)
 /* The part of a record's count that the passes of its stretches make up, in one bank. */
 static uint64_t countPasses(const ebpfMonTarget *t, int bank, uint32_t i)
 {
-    const ebpfMonStretches *s = t->stretch[bank];
+    const ebpfMonStretches *s = t->closures.stretch[bank];
     uint64_t sum = 0;
 
     if (!s || !s->ahead[i])
@@ -333,7 +269,7 @@ uint64_t ebpfMonTargetCountRecord(const ebpfMonTarget *t, uint32_t i)
 
 uint64_t ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *counts)
 {
-    const ebpfMonStretches *s = t->stretch[bank];
+    const ebpfMonStretches *s = t->closures.stretch[bank];
     uint64_t sum = 0, all = 0;
 
     for (uint32_t p = 0; s && p < s->n; p++) { /* in order, so that each stretch is gone through once */
@@ -353,7 +289,7 @@ uint64_t ebpfMonTargetAddPasses(const ebpfMonTarget *t, int bank, uint64_t *coun
 
 uint64_t ebpfMonTargetCountSnapshots(const ebpfMonTarget *t)
 {
-    uint64_t sum = t->passesMoved;
+    uint64_t sum = t->closures.moved;
 
     for (uint32_t i = 0; i < t->cat->count; i++)
         sum += t->recState[i].count;
@@ -472,7 +408,7 @@ unsigned ebpfMonTargetsFindTrouble(ebpfMonTargets *targets, char *buf, size_t si
 
 double ebpfMonTargetGetCost(const ebpfMonTarget *t)
 {
-    double cost = t->cost;
+    double cost = t->cost.now;
 
     for (unsigned i = 0; i < EBPFMON_MODULES_MAX; i++)
         cost += t->share[i].cost;
@@ -481,7 +417,7 @@ double ebpfMonTargetGetCost(const ebpfMonTarget *t)
 
 int ebpfMonTargetIsSpent(const ebpfMonTarget *t)
 {
-    return t->costLimit > 0 && ebpfMonTargetGetCost(t) >= t->costLimit;
+    return t->cost.limit > 0 && ebpfMonTargetGetCost(t) >= t->cost.limit;
 }
 
 void ebpfMonTargetSetShare(ebpfMonTarget *t, const ebpfMonModule *module, double cost)
@@ -492,7 +428,7 @@ void ebpfMonTargetSetShare(ebpfMonTarget *t, const ebpfMonModule *module, double
 int ebpfMonTargetMustSave(ebpfMonTarget *t, const ebpfMonModule *module, double now)
 {
     unsigned own = (unsigned)(module->group - ebpfMonGroupModules);
-    int isOver = t->costLimit > 0 && t->share[own].cost > 0 && ebpfMonTargetGetCost(t) > t->costLimit;
+    int isOver = t->cost.limit > 0 && t->share[own].cost > 0 && ebpfMonTargetGetCost(t) > t->cost.limit;
 
     for (unsigned i = 0; i < EBPFMON_MODULES_MAX; i++)
         isOver &= t->share[i].cost <= t->share[own].cost;

@@ -19,33 +19,6 @@
 #include "ioc/closure.h"
 #include "model/filter.h"
 #include "probe/attach.h"
-#include "probe/calibrate.h"
-#include "watch/budget.h"
-#include "watch/turns.h"
-
-/* --- functions without symbols ---
- *
- * Tries functions of a program that has no symbols of its own: they were recognised by their code, or their addresses
- * are in a file of symbols, which its maker may have made wrongly. The kernel part counts the traps at dbScanUnlock
- * whose argument is no record of the catalogue, and the records that were seen to process. This module knows no IOC and
- * no clock. No lock: only the follower uses it. */
-
-typedef enum {
-    ebpfMonFunctionsOpen,  /* not yet known */
-    ebpfMonFunctionsRight, /* a record was seen to process */
-    ebpfMonFunctionsWrong  /* what seems to be dbScanUnlock is another function */
-} ebpfMonFunctionsVerdict;
-
-typedef struct {
-    ebpfMonFunctionsVerdict verdict; /* once it is not open, it stays */
-    uint64_t strange;                /* traps so far whose argument is no record */
-} ebpfMonFunctionTrial;
-
-/* "strange": such traps since the last look; "counted": processings that were counted so far. Nonzero: the verdict
- * changed. */
-int ebpfMonFunctionTrialLook(ebpfMonFunctionTrial *trial, uint64_t strange, uint64_t counted);
-
-/* --- IOCs --- */
 
 /* How a record's count is known. */
 #define EBPFMON_BY_TRAP   1 /* counted by the trap: a snapshot cannot count it rightly */
@@ -77,9 +50,11 @@ typedef struct ebpfMonTarget {
     char      name[EBPFMON_IOCNAME_SIZE];
 
     /* Shared: the event thread writes these under the lock. */
-    uint32_t  exitCode;    /* as in ebpfMonExitEvent, if hasExit */
-    int       hasExit;     /* nonzero: the kernel part saw its end … */
-    uint64_t  exitAt;      /* … at this time (monotonic ns) */
+    struct {
+        int      isKnown;      /* nonzero: the kernel part saw its end … */
+        uint64_t at;           /* … at this time (monotonic ns) */
+        uint32_t code;         /* as in ebpfMonExitEvent */
+    } exit;
 
     /* Shared: the follower writes these under the lock, and other threads read them under the lock. The follower reads
      * them without the lock, because no other thread writes them. */
@@ -98,12 +73,14 @@ typedef struct ebpfMonTarget {
     uint32_t  probesOn;    /* EBPFMON_BIT of each probe that is attached; set by ebpfMonTargetSetProbes */
     uint64_t  resultsUntil; /* monotonic ns: when the return probe of dbPut was taken off; 0: never. Events of before
                              * may still be in the ring */
-    uint64_t  queuesSince; /* as follower.queuesSince, for the publisher of asynchronous records */
+    uint64_t  queuesSince; /* as ebpfMonFollowed.probes.queuesSince, for the publisher of asynchronous records */
     uint64_t  putsSince;   /* monotonic ns: each put that is made from then on is seen inside, because all its probes
                             * are attached; UINT64_MAX: they are not, or begin to go. It stays when the IOC ends */
-    double    cost;        /* percent of one core that watching took, over the last seconds; without modules */
-    double    costLimit;   /* percent; 0: none, or not known yet */
-    double    traps, cold; /* as in ebpfMonCostSpent, when its cost was looked at last */
+    struct {
+        double now;            /* percent of one core that watching took, over the last seconds; without modules */
+        double limit;          /* percent; 0: none, or not known yet */
+        double traps, cold;    /* as in ebpfMonCostSpent, when its cost was looked at last */
+    } cost;
     ebpfMonAttachWay way;  /* how the ends of its chains are seen */
     int       sweeps;      /* the ends of passes are seen instead of those of chains; at level chains: both, in turns */
     uint32_t  turn;        /* ebpfMonTargetConf.turn while the chains of its scan lists are timed; 0: they are not */
@@ -115,10 +92,12 @@ typedef struct ebpfMonTarget {
     uint64_t  slotAt;      /* monotonic ns: it has these slots since then; older events may have slots of another IOC */
     volatile struct ebpfMonRecState *recState; /* of the first record, in the mapped table; NULL: none has a slot */
     int       indexed;     /* the kernel part finds them by address */
-    uint32_t  closureAt, closureCount; /* its part of the closure table, UINT32_MAX: none */
-    uint32_t  oldClosureAt, oldClosureCount; /* its part before; free at the next change */
-    ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
-    uint64_t  passesMoved; /* processings that were counted in banks which were emptied since: they are in "adjust" */
+    struct {
+        uint32_t at, count;    /* its part of the closure table, UINT32_MAX: none */
+        uint32_t oldAt, oldCount; /* its part before; free at the next change */
+        ebpfMonStretches *stretch[2]; /* by bank of the kernel part's pass counters; NULL: none */
+        uint64_t moved;        /* processings in banks that were emptied since: they are in "adjust" */
+    } closures;
     uint8_t  *how;         /* EBPFMON_BY_TRAP … */
     int64_t  *adjust;      /* added to the kernel part's counter when the way of counting changed */
     uint32_t  shown;       /* records that match the filter */
@@ -156,87 +135,7 @@ typedef struct ebpfMonTarget {
         uint64_t procCount;  /* of those that are shown, since it was found */
     } publisher;
 
-    /* The follower's own: no lock. */
-    struct {
-        ebpfMonMem *mem;
-        ebpfMonAttached att;
-        long      nodes;       /* record nodes when the catalogue was read */
-        uint64_t  foundAt;     /* monotonic ns, as all times here */
-        uint64_t  endedAt;
-        int       isOver;      /* then, its process ended; 0: it began to run another program */
-        uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
-        uint64_t  readAt;      /* not before, its database is read or looked through again */
-        uint64_t  listensAt;   /* not before, its sockets are looked at again */
-        uint64_t  turnAt;      /* its next look, if its user has cost too much (follower.c) */
-        int       isShort;     /* too little memory is left for its records, or for those that were loaded later */
-        int       wasThere;    /* it was found when the monitor looked around for the first time */
-        int       hasNoShare;  /* other IOCs gave up their places in the tables for it, and it could not use them */
-        int       silent;      /* its memory does not answer */
-        int       noFiles;     /* no files are left for its probes */
-        int       nameDenied;  /* its environment may not be read: it may have another name */
-        int       initDone;    /* iocInit was seen done */
-        int       levelApplied; /* since the filter changed */
-        int       isPrepared;  /* links, code and locks were read, and records have slots: levels above off can begin */
-        uint64_t  callersAt;   /* when the files that call dbScanLock were looked for */
-        uint64_t  callersPages; /* … and how much it had mapped then; 0: they are looked for once more */
-        unsigned  callersMissed; /* such looks in a row that failed */
-        uint32_t  oddLinks;    /* links that lie in memory as in no known release of Base */
-        uint64_t  oddAt;       /* not before, they and oddLocks are looked at again */
-        unsigned  oddServer;   /* looks in a row at which its CA server lay in memory as in no known release */
-        const char *oddMember; /* … and the member of a struct that showed this at the last look */
-        int       isServerKnown; /* it lies as expected */
-        int       oddLocks;    /* so do its lock sets */
-        int       isPutLockSeen; /* ebpfMonTargetConf.isPutLockSeen */
-        uint16_t  serving, servings; /* ebpfMonTargetConf.serving, and its last number */
-        int       hasArrays;   /* the kernel part knows its array fields */
-        int       hasLists;    /* its scan lists are where the kernel part looks for them */
-        int       counted;     /* its processings were, before this, since it got its slots */
-        int       reference;   /* dbProcess is trapped too, to compare */
-        int       hadBreakpoints; /* since it was found */
-        int       clockWentBack; /* the clock of the host did, and its records are not marked yet */
-        uint64_t  clockSetSince; /* … it was set back a little after this (ns since 1970); 0: it was not */
-        uint64_t  clockSetAt;  /* when that was noticed */
-        int       clockAhead;  /* it was seen to be ahead of that of the host, and its records are marked */
-        uint32_t  clockNext;   /* record at which the next look at its clock begins */
-        void     *arrays;      /* the block of all arrays by record that a slot brings along */
-        uint64_t *resumed;     /* by record: its stamp before the probes were attached again; NULL: no interruption */
-        int       busyAtBegin; /* one of its records was processing asynchronously when counting began */
-        ebpfMonFunctionTrial functions; /* used if image.core has no symbols of its own */
-        struct ebpfMonTypeTrial *trial; /* of the record types that are not Base's; NULL: none */
-        uint32_t  trapped;     /* records that want the trap */
-        uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */
-        int       bank;        /* of the pass counters, that the closures in force use */
-        struct {
-            uint32_t number;   /* nonzero: passes are watched, not chains (sweeps.h); another number each time */
-            int      ends;     /* chains are watched, too: until the last pass is over that was not seen by them */
-            int      lost;     /* its links or lists do not allow it any more */
-            int      broken;   /* its probes cannot be attached */
-            int      isScanPutSeen; /* ebpfMonTargetConf.isScanPutSeen */
-            int      serial;   /* no scan list is scanned by two threads at a time */
-            uint64_t since;    /* when they began to be watched (monotonic ns) */
-            uint64_t puts;     /* ebpfMonPassNotes.putsBegun when its lists were read */
-            uint64_t missed, unsure; /* of ebpfMonPassNotes at the last look … */
-            uint64_t slow, slowBefore, slowItself; /* … and these; "slow" goes on when passes begin anew */
-            uint64_t tryAt;    /* not before, it is tried … */
-            uint64_t pause;    /* … again after this, if it does not fit */
-            uint64_t endsAt;   /* since then it ends */
-            struct ebpfMonSweepPlan *plan;
-        } sweep;
-        struct {
-            int      all;      /* a command or the filter wants all chains of this IOC timed */
-            int      inTurns;  /* at its level, chains of scan lists are to be timed in turns, if passes can be
-                                * watched */
-            uint32_t number;   /* ebpfMonTargetConf.turn */
-            int      untimed;  /* ebpfMonTargetConf.untimed */
-            int      parallel; /* ebpfMonTargetConf.parallel */
-            ebpfMonTurns turns;
-            double   timedBefore; /* ebpfMonTurnsTimed at the last sample of the cost; below 0: they have begun since */
-        } timing;
-        ebpfMonBudget budget;
-        struct ebpfMonHits hits; /* at the last look at its cost */
-        uint64_t  hitsAt;      /* 0: never */
-        uint64_t  cpuBefore;   /* CPU time of its process then, ns */
-    } follower;
+    struct ebpfMonFollowed *followed; /* the follower's own (watch/followed.h); NULL: it does not follow this one */
 } ebpfMonTarget;
 
 /* The IOCs that are watched or could be. */
@@ -358,24 +257,11 @@ void ebpfMonTargetsRemove(ebpfMonTargets *targets, ebpfMonTarget *t);
  * the text changed. */
 int ebpfMonTargetSetNote(ebpfMonTargets *targets, ebpfMonTarget *t, const char *note, int remark);
 
-/* --- texts ---
- *
- * The name of an IOC, the text of its release, and why nothing is seen inside. Only the follower uses this module, but
- * for ebpfMonTargetTextTellApart. */
-
-/* Finds the name of an IOC that is not among the targets yet. If another living IOC has this name, the new one gets its
- * pid behind it. */
-void ebpfMonTargetTextFindName(ebpfMonTargets *targets, ebpfMonTarget *t);
+/* --- texts --- */
 
 /* Any process can claim the name of an IOC by its environment. Puts "#PID" behind the name of this process, which is
  * none of the targets, if a target that lives has it. Takes the lock of the targets. Any thread. */
 void ebpfMonTargetTextTellApart(ebpfMonTargets *targets, pid_t pid, char name[EBPFMON_IOCNAME_SIZE]);
-
-/* Reads the text of the release from the memory of the IOC. Takes the lock of the targets. */
-void ebpfMonTargetTextReadVersion(ebpfMonTargets *targets, ebpfMonTarget *t);
-
-/* Why nothing is seen inside an IOC with this nameless program. "isRecognised": that of the machine that we run on. */
-void ebpfMonTargetTextWriteNameless(const ebpfMonBinary *core, int isRecognised, char note[EBPFMON_NOTE_SIZE]);
 
 /* "precord": the record's address in the memory of the IOC. Nonzero: "name" is set. 0: the catalogue has no such
  * record, or "target" is NULL; "name" is empty. The caller holds the targets lock. */

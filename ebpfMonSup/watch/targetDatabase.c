@@ -10,6 +10,7 @@
 #include "ioc/caServer.h"
 #include "ioc/mutexes.h"
 #include "ioc/recordLinks.h"
+#include "watch/followed.h"
 #include "watch/targetDatabase.h"
 
 /* --- a place for an IOC --- */
@@ -22,7 +23,7 @@
 
 static int isLookDue(const ebpfMonTarget *t, uint64_t now)
 {
-    return !t->cat && !t->gone && now >= t->follower.listensAt && !ebpfMonForeignIsCharged(t->pid);
+    return !t->cat && !t->gone && now >= t->followed->database.listensAt && !ebpfMonForeignIsCharged(t->pid);
 }
 
 void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
@@ -36,7 +37,7 @@ void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
 
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && count < LOOK_MAX; t = t->next)
         if (isLookDue(t, now)) {
-            t->follower.listensAt = now + LISTENS_NS + (now - t->follower.foundAt);
+            t->followed->database.listensAt = now + LISTENS_NS + (now - t->followed->life.foundAt);
             pids[count] = t->pid;
             list[count++] = t;
         }
@@ -128,7 +129,7 @@ static int isPossible(const ebpfMonTarget *t, const ebpfMonCatalogue *cat, const
 
 void ebpfMonTargetLayoutsChoose(const ebpfMonTarget *t, ebpfMonCatalogue *cat)
 {
-    ebpfMonMem *mem = t->follower.mem;
+    ebpfMonMem *mem = t->followed->mem;
     const ebpfMonBaseRelease *base, *first = NULL, *found = NULL;
     const char *odd;
 
@@ -150,18 +151,18 @@ void ebpfMonTargetLayoutsChoose(const ebpfMonTarget *t, ebpfMonCatalogue *cat)
 void ebpfMonTargetLayoutsRead(ebpfMonTarget *t)
 {
     ebpfMonTargetLayoutsChoose(t, t->cat);
-    t->follower.oddLocks = !ebpfMonLockSetsAreKnown(t->follower.mem, t->cat);
-    t->follower.hasLists = ebpfMonScanListsAreKnown(t->follower.mem, t->cat);
-    ebpfMonMemFlush(t->follower.mem);
+    t->followed->odd.locks = !ebpfMonLockSetsAreKnown(t->followed->mem, t->cat);
+    t->followed->probes.hasLists = ebpfMonScanListsAreKnown(t->followed->mem, t->cat);
+    ebpfMonMemFlush(t->followed->mem);
 }
 
 static int lookAtServer(ebpfMonTarget *t)
 {
     int known;
 
-    ebpfMonMemFlush(t->follower.mem);
-    known = ebpfMonCaServerIsKnown(t->follower.mem, t->cat, t->cat->base, t->image.clientQ, &t->follower.oddMember);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
+    known = ebpfMonCaServerIsKnown(t->followed->mem, t->cat, t->cat->base, t->image.clientQ, &t->followed->odd.member);
+    ebpfMonMemFlush(t->followed->mem);
     return known;
 }
 
@@ -170,7 +171,8 @@ int ebpfMonTargetLayoutsLookAtServer(ebpfMonTarget *t)
     const ebpfMonBaseRelease *before;
     int known;
 
-    if (t->follower.isServerKnown || t->follower.oddServer >= EBPFMON_ODD_SERVER || !t->follower.isPrepared)
+    if (t->followed->odd.isServerKnown || t->followed->odd.server >= EBPFMON_ODD_SERVER ||
+        !t->followed->life.isPrepared)
         return 0;
     before = t->cat->base;
     known = lookAtServer(t);
@@ -178,9 +180,9 @@ int ebpfMonTargetLayoutsLookAtServer(ebpfMonTarget *t)
         ebpfMonTargetLayoutsChoose(t, t->cat);
         known = lookAtServer(t);
     }
-    t->follower.isServerKnown = known > 0;
-    t->follower.oddServer = known < 0 ? t->follower.oddServer + 1 : 0;
-    return t->follower.oddServer == EBPFMON_ODD_SERVER || t->cat->base != before;
+    t->followed->odd.isServerKnown = known > 0;
+    t->followed->odd.server = known < 0 ? t->followed->odd.server + 1 : 0;
+    return t->followed->odd.server == EBPFMON_ODD_SERVER || t->cat->base != before;
 }
 
 /* --- when it is read --- */
@@ -200,12 +202,12 @@ static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, e
 {
     ebpfMonCatalogue *cat, *old = t->cat;
 
-    ebpfMonMemFlush(t->follower.mem);
-    ebpfMonMemAllowPause(t->follower.mem, 1);
-    cat = ebpfMonCatalogueRead(t->follower.mem, t->image.pdbbase, why, EBPFMON_NOTE_SIZE);
-    ebpfMonMemAllowPause(t->follower.mem, 0);
+    ebpfMonMemFlush(t->followed->mem);
+    ebpfMonMemAllowPause(t->followed->mem, 1);
+    cat = ebpfMonCatalogueRead(t->followed->mem, t->image.pdbbase, why, EBPFMON_NOTE_SIZE);
+    ebpfMonMemAllowPause(t->followed->mem, 0);
     if (!cat) {
-        if (ebpfMonMemIsOver(t->follower.mem))
+        if (ebpfMonMemIsOver(t->followed->mem))
             snprintf(why, EBPFMON_NOTE_SIZE,
                      "its database takes more memory or time to read than its size explains: set aside");
         return -1;
@@ -224,7 +226,7 @@ static int readCatalogue(ebpfMonTargets *targets, ebpfMonRecordTables *tables, e
         ebpfMonTargetsUnlock(targets);
         ebpfMonRecordTablesAddArrays(tables, t);
     }
-    t->follower.nodes = nodes;
+    t->followed->database.nodes = nodes;
     if (!old)
         ebpfMonForeignTrust(t->pid);
     ebpfMonCatalogueRelease(old);
@@ -246,36 +248,36 @@ static int isLeftAlone(const ebpfMonTarget *t)
 /* The time that a look at it takes, without the time that this thread waits for a CPU, or looks at others meanwhile. */
 static uint64_t findTimeSpent(const ebpfMonTarget *t)
 {
-    return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->follower.mem) - ebpfMonMemGetPaused(t->follower.mem);
+    return ebpfMonClockThreadCpu() + ebpfMonMemGetWaited(t->followed->mem) - ebpfMonMemGetPaused(t->followed->mem);
 }
 
 int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, long most,
                               uint64_t now, char why[EBPFMON_NOTE_SIZE])
 {
-    uint64_t begin = findTimeSpent(t), took, pause = (now - t->follower.foundAt) / 10, least;
+    uint64_t begin = findTimeSpent(t), took, pause = (now - t->followed->life.foundAt) / 10, least;
     long nodes;
     int rc = 0;
 
     why[0] = 0;
-    t->follower.isShort = 0;
-    ebpfMonMemFlush(t->follower.mem);
-    nodes = ebpfMonCatalogueCountNodes(t->follower.mem, t->image.pdbbase);
+    t->followed->database.isShort = 0;
+    ebpfMonMemFlush(t->followed->mem);
+    nodes = ebpfMonCatalogueCountNodes(t->followed->mem, t->image.pdbbase);
     if (most && nodes > most) {
-        ebpfMonMemFlush(t->follower.mem);
+        ebpfMonMemFlush(t->followed->mem);
         return -1;
     }
-    if (!t->cat || (nodes > 0 && nodes != t->follower.nodes)) {
-        t->follower.isShort = nodes >= 0 && !hasMemory(nodes);
-        rc = t->follower.isShort ? -1 : readCatalogue(targets, tables, t, nodes, why);
+    if (!t->cat || (nodes > 0 && nodes != t->followed->database.nodes)) {
+        t->followed->database.isShort = nodes >= 0 && !hasMemory(nodes);
+        rc = t->followed->database.isShort ? -1 : readCatalogue(targets, tables, t, nodes, why);
     }
-    if (t->follower.isShort) {
+    if (t->followed->database.isShort) {
         snprintf(why, EBPFMON_NOTE_SIZE,
                  "not watched: too little memory is left for its %ld records. Raise the limit (MemoryMax, "
                  "ulimit -v), or watch fewer IOCs",
                  nodes);
         pause = SHORT_NS;
     }
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     took = findTimeSpent(t) - begin;
     now = ebpfMonClockMonotonic();
     if (rc && took > CHARGE_NS)
@@ -283,6 +285,6 @@ int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tabl
     if (pause < READ_SHARE * took)
         pause = READ_SHARE * took;
     least = !t->cat ? 0 : isLeftAlone(t) ? LOOK_OFF_NS : LOOK_NS;
-    t->follower.readAt = now + (pause < least ? least : pause);
+    t->followed->database.readAt = now + (pause < least ? least : pause);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "host/procRead.h"
 #include "model/published.h"
 #include "probe/kernelTables.h"
+#include "watch/followed.h"
 #include "watch/targetDatabase.h"
 #include "watch/targetLife.h"
 #include "watch/target.h"
@@ -34,14 +35,14 @@
  * which a host may have many. */
 static void prepareTarget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
-    if (t->follower.isPrepared || !t->running || t->gone || ebpfMonForeignIsAside(t->pid))
+    if (t->followed->life.isPrepared || !t->running || t->gone || ebpfMonForeignIsAside(t->pid))
         return;
-    t->follower.isPrepared = 1;
+    t->followed->life.isPrepared = 1;
     if (t->slot == UINT32_MAX && t->cat->count)
         ebpfMonRecordTablesAdd(life->tables, t);
-    t->follower.callersPages = ebpfMonProcMappedPages(t->pid);
-    ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->follower.att.callers); /* its modules are loaded now */
-    t->follower.callersAt = ebpfMonClockMonotonic();
+    t->followed->callers.pages = ebpfMonProcMappedPages(t->pid);
+    ebpfMonIocFinderReadCallers(life->finder, t->pid, &t->followed->att.callers); /* its modules are loaded now */
+    t->followed->callers.at = ebpfMonClockMonotonic();
     ebpfMonTargetLayoutsRead(t);
 }
 
@@ -56,10 +57,10 @@ void ebpfMonTargetLifeApply(const ebpfMonTargetLife *life, ebpfMonTarget *t)
     if (level > ebpfMonLevelOff) {
         prepareTarget(life, t);
         if (t->wantedLevel == ebpfMonLevelOff)
-            t->follower.readAt = 0; /* records that were added meanwhile */
+            t->followed->database.readAt = 0; /* records that were added meanwhile */
     }
     ebpfMonRecordTablesSetShown(life->tables, t, f.record);
-    t->follower.timing.all = ebpfMonRequestsHasLevelRule(life->requests, t->name) ||
+    t->followed->timing.all = ebpfMonRequestsHasLevelRule(life->requests, t->name) ||
                              (t->shown && strcmp(f.record, "*") != 0);
     ebpfMonGovernorApplyLevel(life->governor, t, level, reference, &f);
 }
@@ -93,7 +94,7 @@ static void attachInit(ebpfMonTarget *t)
 {
     int noReturn = !ebpfMonFeature.returnUnderSeccomp && ebpfMonProcSeccomp(t->pid) == 2;
 
-    ebpfMonAttachInit(&t->follower.att, t->pid, &t->image, noReturn);
+    ebpfMonAttachInit(&t->followed->att, t->pid, &t->image, noReturn);
 }
 
 /* Its functions are not known, and what a level would be is not asked. Files with symbols can come later. */
@@ -102,21 +103,21 @@ static double followNameless(const ebpfMonTargetLife *life, ebpfMonTarget *t, ui
     char note[EBPFMON_NOTE_SIZE];
     ebpfMonImage image;
 
-    if (now >= t->follower.lookAt) {
-        t->follower.lookAt = now + NAMELESS_NS;
+    if (now >= t->followed->life.lookAt) {
+        t->followed->life.lookAt = now + NAMELESS_NS;
         if (ebpfMonIocFinderReadAgain(life->finder, t->pid, &image) == 0 && !image.core->isNameless) {
             ebpfMonTargetsLock(life->targets);
             t->image = image;
             ebpfMonTargetsUnlock(life->targets);
-            ebpfMonTargetTextReadVersion(life->targets, t);
+            ebpfMonFollowedReadVersion(life->targets, t);
             attachInit(t);
             ebpfMonTargetSetNote(life->targets, t, "", 0);
             return 0;
         }
     }
-    ebpfMonTargetTextWriteNameless(t->image.core, ebpfMonMachineHost()->isRecognised, note);
+    ebpfMonFollowedWriteNameless(t->image.core, ebpfMonMachineHost()->isRecognised, note);
     setTrouble(life, t, note);
-    return (double)(t->follower.lookAt - now) / 1e9;
+    return (double)(t->followed->life.lookAt - now) / 1e9;
 }
 
 int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfMonImage *image)
@@ -130,7 +131,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
         return -1; /* the round that is under way goes on with its list, and may be reading the victim */
     if (victim)
         ebpfMonTargetLifeForget(life, victim);
-    t = calloc(1, sizeof(*t));
+    t = ebpfMonFollowedNew();
     if (!t)
         return -1;
     t->pid = pid;
@@ -139,22 +140,22 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     t->start = ebpfMonProcStart(pid);
     t->putsSince = UINT64_MAX;
     t->image = *image;
-    t->slot = t->closureAt = t->oldClosureAt = UINT32_MAX;
-    t->follower.mem = ebpfMonMemNew(pid);
-    t->follower.foundAt = ebpfMonClockMonotonic();
-    ebpfMonBudgetInit(&t->follower.budget);
-    if (!t->follower.mem || !t->start) {
-        ebpfMonMemFree(t->follower.mem);
+    t->slot = t->closures.at = t->closures.oldAt = UINT32_MAX;
+    t->followed->mem = ebpfMonMemNew(pid);
+    t->followed->life.foundAt = ebpfMonClockMonotonic();
+    ebpfMonBudgetInit(&t->followed->budget);
+    if (!t->followed->mem || !t->start) {
+        ebpfMonMemFree(t->followed->mem);
         free(t);
         return 0;
     }
-    ebpfMonMemSetPause(t->follower.mem, life->pause, life->follower);
-    ebpfMonTargetTextFindName(life->targets, t);
+    ebpfMonMemSetPause(t->followed->mem, life->pause, life->follower);
+    ebpfMonFollowedFindName(life->targets, t);
     for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next) /* who asks by name must not get the
                                                                                     * old one */
         if (!o->gone && strcmp(o->name, t->name) == 0 && !ebpfMonProcLives(o->pid, o->start))
-            ebpfMonTargetLifeEnd(life, o, t->follower.foundAt, 1);
-    ebpfMonTargetTextReadVersion(life->targets, t);
+            ebpfMonTargetLifeEnd(life, o, t->followed->life.foundAt, 1);
+    ebpfMonFollowedReadVersion(life->targets, t);
     attachInit(t);
     t->wantedLevel = findWantedLevel(life, t);
     ebpfMonTargetsAdd(life->targets, t);
@@ -168,7 +169,7 @@ void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     char note[8];
 
-    ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
+    ebpfMonAttachSet(&t->followed->att, 0, t->followed->att.way, note, sizeof(note));
     ebpfMonRecordTablesRemove(life->tables, t);
     ebpfMonTargetsRemove(life->targets, t);
     if (!ebpfMonTargetsFindByPid(life->targets, t->pid)) { /* its number may be in use again */
@@ -176,7 +177,7 @@ void ebpfMonTargetLifeForget(const ebpfMonTargetLife *life, ebpfMonTarget *t)
         ebpfMonKernelRemoveTarget((uint32_t)t->pid); /* one that loses its place still runs */
     }
     ebpfMonCatalogueRelease(t->cat);
-    ebpfMonMemFree(t->follower.mem);
+    ebpfMonMemFree(t->followed->mem);
     free(t);
 }
 
@@ -184,8 +185,8 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
 {
     char note[8];
 
-    t->follower.endedAt = now;
-    t->follower.isOver = isOver;
+    t->followed->life.endedAt = now;
+    t->followed->life.isOver = isOver;
     ebpfMonTargetsLock(life->targets);
     t->gone = 1;
     ebpfMonTargetsUnlock(life->targets);
@@ -194,9 +195,9 @@ void ebpfMonTargetLifeEnd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
     /* Its probes went with it, and what we have are handles; unless it runs another program now: that one's probes must
      * not come before these have gone, or each hit would be seen twice. */
     if (isOver)
-        ebpfMonAttachForget(&t->follower.att);
+        ebpfMonAttachForget(&t->followed->att);
     else
-        ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
+        ebpfMonAttachSet(&t->followed->att, 0, t->followed->att.way, note, sizeof(note));
     ebpfMonTargetsLock(life->targets);
     ebpfMonTargetSetProbes(t, 0);
     ebpfMonTargetsUnlock(life->targets);
@@ -211,7 +212,7 @@ int ebpfMonTargetLifeHasStarted(const ebpfMonTarget *t, uint64_t now)
     if (t->running)
         return 1;
     if (!t->image.interruptAccept)
-        return now - t->follower.foundAt > SETTLE_NS;
+        return now - t->followed->life.foundAt > SETTLE_NS;
     if (ebpfMonMemReadNow(t->pid, t->image.interruptAccept, &accept, sizeof(accept)))
         return 0;
     return accept != 0;
@@ -222,10 +223,10 @@ static int checkSilence(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     int silent = ebpfMonForeignIsAside(t->pid);
 
-    if (silent == t->follower.silent)
+    if (silent == t->followed->life.silent)
         return silent;
-    t->follower.silent = silent;
-    if (t->follower.levelApplied)
+    t->followed->life.silent = silent;
+    if (t->followed->life.levelApplied)
         ebpfMonTargetLifeApply(life, t); /* it writes the note */
     else if (silent)
         setTrouble(life, t, EBPFMON_NOTE_SILENT);
@@ -252,39 +253,40 @@ static int lookAtDatabase(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
 
 double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
-    uint64_t age = now - t->follower.foundAt, tick = age / 50;
+    uint64_t age = now - t->followed->life.foundAt, tick = age / 50;
     char why[EBPFMON_NOTE_SIZE];
     int running, isOff;
 
     if (t->image.core->isNameless)
         return followNameless(life, t, now);
-    if (now < t->follower.lookAt)
-        return (double)(t->follower.lookAt - now) / 1e9;
+    if (now < t->followed->life.lookAt)
+        return (double)(t->followed->life.lookAt - now) / 1e9;
     tick = tick < TICK_MIN_NS ? TICK_MIN_NS : tick > TICK_MAX_NS ? TICK_MAX_NS : tick;
-    t->follower.lookAt = now + tick;
+    t->followed->life.lookAt = now + tick;
     isOff = t->wantedLevel == ebpfMonLevelOff && findWantedLevel(life, t) == ebpfMonLevelOff;
     running = (!isOff || age >= WAIT_OFF_NS) && ebpfMonTargetLifeHasStarted(t, now);
     if (checkSilence(life, t))
         return (double)tick / 1e9;
     if (!running && isOff) { /* until it runs, there is nothing to know of it */
         tick = tick < TICK_OFF_NS ? TICK_OFF_NS : tick;
-        t->follower.lookAt = now + tick;
+        t->followed->life.lookAt = now + tick;
         return (double)tick / 1e9;
     }
-    if (running && !t->follower.initDone) { /* once, whenever it was read last, and however many records it had: it may
-                                             * have met a record half made */
-        t->follower.initDone = 1;
-        t->follower.readAt = now;
-        t->follower.nodes = 0;
+    if (running && !t->followed->life.initDone) {
+        /* once, whenever it was read last, and however many records it had: it may have met a record half made */
+        t->followed->life.initDone = 1;
+        t->followed->database.readAt = now;
+        t->followed->database.nodes = 0;
     }
-    if (now >= t->follower.readAt && lookAtDatabase(life, t, now, why) && why[0] && running && age > TROUBLE_NS)
+    if (now >= t->followed->database.readAt && lookAtDatabase(life, t, now, why) && why[0] && running &&
+        age > TROUBLE_NS)
         setTrouble(life, t, why);
-    if (!t->cat || t->follower.isShort)
+    if (!t->cat || t->followed->database.isShort)
         return (double)tick / 1e9;
     if (running)
         beginRunning(life, t);
-    if (!t->follower.levelApplied || running) {
-        t->follower.levelApplied = 1;
+    if (!t->followed->life.levelApplied || running) {
+        t->followed->life.levelApplied = 1;
         ebpfMonTargetLifeApply(life, t);
         life->changed(life->arg);
     }
@@ -300,26 +302,26 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
     char note[8];
     int failed;
 
-    if (!t->follower.isPrepared || now - t->follower.callersAt < CALLERS_NS)
+    if (!t->followed->life.isPrepared || now - t->followed->callers.at < CALLERS_NS)
         return;
     pages = ebpfMonProcMappedPages(t->pid); /* before the look */
-    if ((pages == t->follower.callersPages && now - t->follower.callersAt < CALLERS_SAME_NS) ||
+    if ((pages == t->followed->callers.pages && now - t->followed->callers.at < CALLERS_SAME_NS) ||
         !(found = malloc(sizeof(*found))))
         return;
-    t->follower.callersAt = now;
-    t->follower.callersPages = pages;
+    t->followed->callers.at = now;
+    t->followed->callers.pages = pages;
     failed = ebpfMonIocFinderReadCallers(life->finder, t->pid, found);
-    t->follower.callersMissed = failed ? t->follower.callersMissed + 1 : 0;
+    t->followed->callers.missed = failed ? t->followed->callers.missed + 1 : 0;
     if (failed)
-        t->follower.callersPages = 0;
-    if ((!failed || t->follower.callersMissed >= CALLERS_TRIES) &&
-        !ebpfMonImageCallersAreSame(found, &t->follower.att.callers)) {
-        ebpfMonAttachSet(&t->follower.att, 0, t->follower.att.way, note, sizeof(note));
-        if (t->follower.sweep.number) { /* threads that leave a group now are not seen: begin anew */
+        t->followed->callers.pages = 0;
+    if ((!failed || t->followed->callers.missed >= CALLERS_TRIES) &&
+        !ebpfMonImageCallersAreSame(found, &t->followed->att.callers)) {
+        ebpfMonAttachSet(&t->followed->att, 0, t->followed->att.way, note, sizeof(note));
+        if (t->followed->sweep.number) { /* threads that leave a group now are not seen: begin anew */
             ebpfMonRecordTablesEndSweeps(life->tables, t);
-            t->follower.sweep.tryAt = 0;
+            t->followed->sweep.tryAt = 0;
         }
-        t->follower.att.callers = *found;
+        t->followed->att.callers = *found;
         ebpfMonRecordTablesMarkMissed(life->tables, t);
         ebpfMonTargetLifeApply(life, t);
     }
@@ -330,15 +332,15 @@ static void findCallers(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_
  * right at the next look. */
 static void lookAtOdd(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
-    if ((!t->follower.oddLinks && !t->follower.oddLocks) || now < t->follower.oddAt || !t->running)
+    if ((!t->followed->odd.links && !t->followed->odd.locks) || now < t->followed->odd.at || !t->running)
         return;
-    t->follower.oddAt = now + ODD_NS;
-    if (t->follower.oddLinks)
+    t->followed->odd.at = now + ODD_NS;
+    if (t->followed->odd.links)
         ebpfMonTargetLifeReadAllLinks(life, t);
-    if (!t->follower.oddLocks)
+    if (!t->followed->odd.locks)
         return;
     ebpfMonTargetLayoutsRead(t);
-    if (!t->follower.oddLocks)
+    if (!t->followed->odd.locks)
         ebpfMonTargetLifeApply(life, t);
 }
 
@@ -346,13 +348,13 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
 {
     char why[EBPFMON_NOTE_SIZE];
 
-    if (checkSilence(life, t) || now < t->follower.readAt)
+    if (checkSilence(life, t) || now < t->followed->database.readAt)
         return;
     findCallers(life, t, now);
     lookAtOdd(life, t, now);
     if (ebpfMonTargetLayoutsLookAtServer(t))
         ebpfMonTargetLifeApply(life, t);
-    if (lookAtDatabase(life, t, now, why) == 0 && t->follower.isPrepared && t->slot == UINT32_MAX) {
+    if (lookAtDatabase(life, t, now, why) == 0 && t->followed->life.isPrepared && t->slot == UINT32_MAX) {
         ebpfMonRecordTablesAdd(life->tables, t);
         ebpfMonTargetLifeApply(life, t); /* without room for its records: puts only */
     }
@@ -361,16 +363,16 @@ void ebpfMonTargetLifeFindRecords(const ebpfMonTargetLife *life, ebpfMonTarget *
 void ebpfMonTargetLifeReadLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t precord)
 {
     long index = t->cat ? ebpfMonCatalogueFindAddr(t->cat, precord) : -1;
-    uint32_t trapped = t->follower.trapped, odd = t->follower.oddLinks;
+    uint32_t trapped = t->followed->trapped, odd = t->followed->odd.links;
 
     if (index < 0 || t->gone || !t->running)
         return;
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(life->tables, t, (uint32_t)index);
-    ebpfMonMemFlush(t->follower.mem);
-    if (!odd && t->follower.oddLinks)
+    ebpfMonMemFlush(t->followed->mem);
+    if (!odd && t->followed->odd.links)
         ebpfMonRecordTablesMarkMissed(life->tables, t);
-    if (!trapped != !t->follower.trapped || !odd != !t->follower.oddLinks || t->follower.sweep.lost)
+    if (!trapped != !t->followed->trapped || !odd != !t->followed->odd.links || t->followed->sweep.lost)
         ebpfMonTargetLifeApply(life, t);
 }
 
@@ -382,18 +384,18 @@ void ebpfMonTargetLifeFollowSweeps(const ebpfMonTargetLife *life, ebpfMonTarget 
 
 void ebpfMonTargetLifeTryTypes(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
-    int trapOn = !!(t->follower.att.on & EBPFMON_BIT(ebpfMonProgCompleted));
-    uint32_t trapped = t->follower.trapped;
+    int trapOn = !!(t->followed->att.on & EBPFMON_BIT(ebpfMonProgCompleted));
+    uint32_t trapped = t->followed->trapped;
     ebpfMonTrialResult result;
 
-    if (!t->follower.trial || t->level < ebpfMonLevelCounts)
+    if (!t->followed->trial || t->level < ebpfMonLevelCounts)
         return;
     ebpfMonRecordTablesFollowSleep(life->tables, t, trapOn, now);
-    result = ebpfMonTypeTrialLook(t->follower.trial, t, trapOn, now);
+    result = ebpfMonTypeTrialLook(t->followed->trial, t, trapOn, now);
     if (result == ebpfMonTrialLinks)
         ebpfMonTargetLifeReadAllLinks(life, t);
     ebpfMonRecordTablesReleaseTrap(life->tables, t);
-    if (result == ebpfMonTrialProbes || !trapped != !t->follower.trapped)
+    if (result == ebpfMonTrialProbes || !trapped != !t->followed->trapped)
         ebpfMonTargetLifeApply(life, t);
 }
 
@@ -401,9 +403,9 @@ void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarg
 {
     long lockSets = 0;
 
-    if (t->image.breakpoints && !t->follower.hadBreakpoints &&
+    if (t->image.breakpoints && !t->followed->life.hadBreakpoints &&
         ebpfMonMemReadNow(t->pid, t->image.breakpoints, &lockSets, sizeof(lockSets)) == 0 && lockSets) {
-        t->follower.hadBreakpoints = 1;
+        t->followed->life.hadBreakpoints = 1;
         ebpfMonRecordTablesMarkMissed(life->tables, t);
     }
 }
@@ -416,10 +418,10 @@ void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarg
  */
 static int isClockAhead(ebpfMonTarget *t)
 {
-    uint32_t begin = t->follower.clockNext < t->cat->count ? t->follower.clockNext : 0;
+    uint32_t begin = t->followed->clock.next < t->cat->count ? t->followed->clock.next : 0;
     uint32_t end = t->cat->count - begin > STAMPS_AT_ONCE ? begin + STAMPS_AT_ONCE : t->cat->count;
 
-    t->follower.clockNext = end;
+    t->followed->clock.next = end;
     for (uint32_t i = begin; i < end; i++) /* with TSE the device may say what it likes */
         if (t->recState[i].seen && !(t->cat->rec[i].flags & EBPFMON_REC_TSE) &&
             ebpfMonClockIsAhead(t->recState[i].time))
@@ -430,51 +432,51 @@ static int isClockAhead(ebpfMonTarget *t)
 void ebpfMonTargetLifeNoteClock(ebpfMonTarget *t, ebpfMonClockStep step, uint64_t since, uint64_t now)
 {
     if (step == ebpfMonClockWentBack) {
-        t->follower.clockWentBack = 1;
+        t->followed->clock.wentBack = 1;
         return;
     }
-    if (!t->follower.clockSetSince || since < t->follower.clockSetSince)
-        t->follower.clockSetSince = since;
-    t->follower.clockSetAt = now;
+    if (!t->followed->clock.setSince || since < t->followed->clock.setSince)
+        t->followed->clock.setSince = since;
+    t->followed->clock.setAt = now;
 }
 
 /* The clock was set back by less than a second, more than a second ago. So what could lose a processing by that has
  * processed since, and what is counted from now on is exact. */
 static void markSinceStep(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
-    uint64_t since = t->follower.clockSetSince;
-    uint32_t marked = t->follower.counted ? ebpfMonRecordTablesMarkSince(life->tables, t, since) : 0;
+    uint64_t since = t->followed->clock.setSince;
+    uint32_t marked = t->followed->records.counted ? ebpfMonRecordTablesMarkSince(life->tables, t, since) : 0;
 
     if (marked)
         errlogPrintf("ebpfMon: the clock of the host was set back a little: %u counts of %s may be too low\n", marked,
                      t->name);
-    t->follower.clockSetSince = 0;
+    t->followed->clock.setSince = 0;
 }
 
 void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
     if (t->slot == UINT32_MAX)
         return;
-    if (t->follower.clockSetSince && !t->follower.clockWentBack && !t->follower.silent &&
-        now - t->follower.clockSetAt > EBPFMON_SECOND_NS)
+    if (t->followed->clock.setSince && !t->followed->clock.wentBack && !t->followed->life.silent &&
+        now - t->followed->clock.setAt > EBPFMON_SECOND_NS)
         markSinceStep(life, t);
-    if (!t->follower.clockAhead && t->level >= ebpfMonLevelCounts && isClockAhead(t))
-        t->follower.clockAhead = t->follower.clockWentBack = 1;
-    if (!t->follower.clockWentBack)
+    if (!t->followed->clock.isAhead && t->level >= ebpfMonLevelCounts && isClockAhead(t))
+        t->followed->clock.isAhead = t->followed->clock.wentBack = 1;
+    if (!t->followed->clock.wentBack)
         return;
     errlogPrintf("ebpfMon: the clock of %s, or of its host, was set back, or runs ahead: its counts may be too low\n",
                  t->name);
     ebpfMonRecordTablesMarkMissed(life->tables, t);
-    t->follower.clockWentBack = 0;
+    t->followed->clock.wentBack = 0;
 }
 
 void ebpfMonTargetLifeReadAllLinks(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(life->tables, t, EBPFMON_ALL_RECORDS);
-    if (t->follower.oddLinks)
+    if (t->followed->odd.links)
         ebpfMonRecordTablesMarkMissed(life->tables, t);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonTargetLifeApply(life, t);
 }
 
@@ -482,7 +484,7 @@ void ebpfMonTargetLifeDetachAll(const ebpfMonTargetLife *life, double seconds)
 {
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(life->targets); t; t = t->next) {
         ebpfMonKernelRemoveTarget((uint32_t)t->pid);
-        ebpfMonAttachForget(&t->follower.att);
+        ebpfMonAttachForget(&t->followed->att);
     }
     ebpfMonCloserFinish(seconds);
 }

@@ -9,6 +9,7 @@
 #include "ioc/baseLayout.h"
 #include "ioc/recordLinks.h"
 #include "model/put.h"
+#include "watch/followed.h"
 #include "watch/typeTrial.h"
 
 #define WAKES_MAX 10
@@ -343,9 +344,9 @@ static int findUnlockedTypes(ebpfMonTypeTrial *trial, const ebpfMonTarget *t)
  * records that may sleep are compared when only chains are watched again. */
 static int findWrongTypes(ebpfMonTypeTrial *trial, ebpfMonTarget *t)
 {
-    int any = 0, isSwept = t->follower.sweep.number || trial->wasSwept;
+    int any = 0, isSwept = t->followed->sweep.number || trial->wasSwept;
 
-    trial->wasSwept = !!t->follower.sweep.number;
+    trial->wasSwept = !!t->followed->sweep.number;
     for (uint32_t i = 0; i < trial->count; i++) {
         triedRecord *r = &trial->record[i];
         uint8_t stamps = *ebpfMonCatalogueStamps(t->cat, r->index);
@@ -472,7 +473,7 @@ ebpfMonTrialResult ebpfMonTypeTrialLook(ebpfMonTypeTrial *trial, ebpfMonTarget *
         return ebpfMonTrialNothing;
     if (!trial->next)
         trial->next = now + EBPFMON_TRIAL_EVERY_NS;
-    if (!trial->isCheck && (now >= trial->next || (trial->isWoken && !t->follower.budget.noTrap))) {
+    if (!trial->isCheck && (now >= trial->next || (trial->isWoken && !t->followed->budget.noTrap))) {
         trial->isCheck = 1;
         trial->since = now;
         trial->hasBegun &= trapOn; /* one that is under way goes on */

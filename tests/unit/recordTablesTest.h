@@ -13,6 +13,7 @@
 
 #include "baseLinks.h"
 #include "ioc/closure.h"
+#include "watch/followed.h"
 #include "watch/recordTables.h"
 #include "watch/typeTrial.h"
 
@@ -175,7 +176,7 @@ static ebpfMonCatalogue *makeCatalogue(void)
 /* Records 0, 1 and 2 are linked and make a stretch. 3, 4 and 5 are single; TSE of 3 is set. */
 static ebpfMonTarget *makeIoc(void)
 {
-    ebpfMonTarget *t = calloc(1, sizeof(*t));
+    ebpfMonTarget *t = ebpfMonFollowedNew();
 
     for (unsigned i = 0; i < RECORDS; i++) {
         memset(&record[i], 0, sizeof(record[i]));
@@ -187,8 +188,8 @@ static ebpfMonTarget *makeIoc(void)
     record[3].tse = -2;
     t->pid = getpid();
     strcpy(t->name, "test");
-    t->slot = t->closureAt = t->oldClosureAt = UINT32_MAX;
-    t->follower.mem = ebpfMonMemNew(getpid());
+    t->slot = t->closures.at = t->closures.oldAt = UINT32_MAX;
+    t->followed->mem = ebpfMonMemNew(getpid());
     t->cat = makeCatalogue();
     ebpfMonTargetsAdd(targets, t);
     return t;
@@ -199,7 +200,7 @@ static void freeIoc(ebpfMonTarget *t)
     ebpfMonRecordTablesRemove(recordTables, t);
     ebpfMonTargetsRemove(targets, t);
     ebpfMonCatalogueRelease(t->cat);
-    ebpfMonMemFree(t->follower.mem);
+    ebpfMonMemFree(t->followed->mem);
     free(t);
 }
 

@@ -11,6 +11,7 @@
 #include "ioc/baseLink.h"
 #include "ioc/caServer.h"
 #include "ioc/recordLinks.h"
+#include "watch/followed.h"
 #include "watch/targetDatabase.h"
 
 static ebpfMonMem *mem;
@@ -250,12 +251,14 @@ static int isChosen(unsigned from, const ebpfMonBaseRelease *expected)
 static void testChoice(void)
 {
     static ebpfMonBinary core;
+    static ebpfMonFollowed followed;
     const ebpfMonBaseRelease *newest = ebpfMonBaseReleaseGet(0), *second = ebpfMonBaseReleaseGet(1);
     ebpfMonTarget *t = fake.t;
     int looks = 0;
 
     testDiag("Two layouts of EPICS 7");
-    t->follower.mem = mem;
+    t->followed = &followed;
+    t->followed->mem = mem;
     t->image.core = &core;
     makeMutex(newest);
     testOk(isChosen(0, newest) && isChosen(1, newest), "%s: the first layout fits", newest->releases);
@@ -274,13 +277,13 @@ static void testChoice(void)
     makeClient(newest);
     makeMutex(second);
     t->image.clientQ = at(&rsrv.q);
-    t->follower.isPrepared = 1;
+    t->followed->life.isPrepared = 1;
     t->cat->base = newest;
     set64(rsrv.ciu, newest->channel.dbch, 8);
     while (!ebpfMonTargetLayoutsLookAtServer(t) && looks++ < 9)
         ;
-    testOk(looks == EBPFMON_ODD_SERVER - 1 && strcmp(t->follower.oddMember, "channel_in_use.dbch") == 0 &&
-           !t->follower.isServerKnown, "no layout fits to the CA server: %s is named", t->follower.oddMember);
+    testOk(looks == EBPFMON_ODD_SERVER - 1 && strcmp(t->followed->odd.member, "channel_in_use.dbch") == 0 &&
+           !t->followed->odd.isServerKnown, "no layout fits to the CA server: %s is named", t->followed->odd.member);
 }
 
 MAIN(testBaseRelease)

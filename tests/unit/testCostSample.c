@@ -8,6 +8,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "watch/followed.h"
 #include "watch/governor.h"
 
 #define SECOND EBPFMON_SECOND_NS
@@ -17,15 +18,18 @@ static ebpfMonCatalogue cat;
 static ebpfMonFilter filter;
 static ebpfMonCostSpent spent;
 static ebpfMonCostSample sample;
+static ebpfMonFollowed followed;
 
 /* An IOC at level chains whose passes are watched: this program. */
 static ebpfMonTarget makeTarget(void)
 {
-    ebpfMonTarget t = { .cat = &cat, .pid = getpid(), .wantedLevel = ebpfMonLevelTrace, .level = ebpfMonLevelChains };
+    ebpfMonTarget t = { .cat = &cat, .pid = getpid(), .wantedLevel = ebpfMonLevelTrace, .level = ebpfMonLevelChains,
+                        .followed = &followed };
 
+    memset(&followed, 0, sizeof(followed));
     filter = ebpfMonFilterDefault;
     filter.budget = 0.7;
-    ebpfMonBudgetInit(&t.follower.budget);
+    ebpfMonBudgetInit(&t.followed->budget);
     return t;
 }
 
@@ -87,12 +91,12 @@ static void testCost(void)
     testOk(sample.cost > (4000 * 1000 + 1000 * 600 + 2000000) / 2e7, "it has what the caches cost, too");
     testOk(isNear(sample.limit, 0.7) && sample.level == ebpfMonLevelChains && sample.wantedLevel == ebpfMonLevelTrace,
            "limit and levels");
-    t.follower.att.on = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgUnlock);
-    t.follower.att.stepped = EBPFMON_BIT(ebpfMonProgUnlock);
+    t.followed->att.on = EBPFMON_BIT(ebpfMonProgLock) | EBPFMON_BIT(ebpfMonProgUnlock);
+    t.followed->att.stepped = EBPFMON_BIT(ebpfMonProgUnlock);
     take(&t, makeHits(5100, 1200, 2000300, 407), 4 * SECOND);
     testOk(isNear(sample.cost, costOf(makeHits(1000, 0, 0, 0), 0.5, 1)) && !sample.trapOn,
            "one of two probes is single-stepped: %.4f %%", sample.cost);
-    t.follower.att.on |= EBPFMON_BIT(ebpfMonProgCompleted);
+    t.followed->att.on |= EBPFMON_BIT(ebpfMonProgCompleted);
     take(&t, makeHits(10, 1300, 2000300, 407), 5 * SECOND);
     testOk(spent.traps == 100 && sample.trapOn, "a counter that is smaller than before counts nothing");
 }
@@ -129,7 +133,7 @@ static void testLoad(void)
     take(&t, none, 2 * SECOND);
     testOk(sample.load >= 1.9 && sample.load < 50, "20 ms in a second: %.1f %%", sample.load);
     take(&t, none, 2 * SECOND + SECOND / 1000);
-    t.follower.cpuBefore = UINT64_MAX;
+    t.followed->cost.cpu = UINT64_MAX;
     take(&t, none, 3 * SECOND);
     testOk(sample.load == 0, "another process has this number now: no load");
 }
@@ -146,14 +150,14 @@ static void testTurns(void)
     t.sweeps = 1;
     take(&t, none, 3 * SECOND);
     testOk(sample.timed > 0 && sample.inTurns == 0, "before the first turn: %.0f %% asked for", sample.timed);
-    t.follower.timing.turns.lookedAt = 3 * SECOND;
-    t.follower.timing.turns.timedEver = 1;
+    t.followed->timing.turns.lookedAt = 3 * SECOND;
+    t.followed->timing.turns.timedEver = 1;
     take(&t, none, 4 * SECOND);
     testOk(sample.wasTimed == 0, "a sample that was in part before the turns says nothing of them");
-    t.follower.timing.turns.timedEver += 0.25;
+    t.followed->timing.turns.timedEver += 0.25;
     take(&t, none, 5 * SECOND);
     testOk(isNear(sample.wasTimed, 0.25), "a quarter of the time: %.2f", sample.wasTimed);
-    t.follower.timing.turns.timedEver += 3;
+    t.followed->timing.turns.timedEver += 3;
     take(&t, none, 6 * SECOND);
     testOk(sample.wasTimed == 1, "not more than all of it");
     t.level = ebpfMonLevelCounts;

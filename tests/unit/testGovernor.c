@@ -7,6 +7,7 @@
 #include <testMain.h>
 
 #include "recordTablesTest.h"
+#include "watch/followed.h"
 #include "watch/governor.h"
 
 #define SECOND  1000000000ull
@@ -110,8 +111,8 @@ static void beginIoc(void)
     target = makeIoc();
     target->image.core = &core;
     target->putsSince = UINT64_MAX;
-    ebpfMonAttachInit(&target->follower.att, target->pid, &target->image, 0);
-    ebpfMonBudgetInit(&target->follower.budget);
+    ebpfMonAttachInit(&target->followed->att, target->pid, &target->image, 0);
+    ebpfMonBudgetInit(&target->followed->budget);
     ebpfMonRecordTablesAdd(recordTables, target);
 }
 
@@ -125,7 +126,7 @@ static void passSecond(void)
 {
     kernel.now += SECOND;
     for (int i = 0; i < ebpfMonProgCount; i++)
-        if (target->follower.att.on & EBPFMON_BIT(i))
+        if (target->followed->att.on & EBPFMON_BIT(i))
             kernel.traps += kernel.perSecond[i];
     if (ebpfMonGovernorCheckBudget(governor, target, &filter, kernel.now))
         apply(target->wantedLevel);
@@ -149,7 +150,7 @@ static void testOrder(void)
     changes = ebpfMonTargetsCountChanges(targets);
     apply(ebpfMonLevelChains);
     testOk(target->level == ebpfMonLevelChains && target->wantedLevel == ebpfMonLevelChains && !target->note[0] &&
-           target->probesOn == target->follower.att.on, "other threads see the level and the probes");
+           target->probesOn == target->followed->att.on, "other threads see the level and the probes");
     testOk(kernel.atAttach.hasConf && kernel.atAttach.level == EBPFMON_CHAINS,
            "the kernel part has the configuration before the first probe is attached");
     testOk(kernel.atAttach.probesOn & EBPFMON_BIT(ebpfMonProgPutReturn),
@@ -166,14 +167,14 @@ static void testOrder(void)
     apply(ebpfMonLevelChains);
     testOk(kernel.atAttach.watchesScheduler && !kernel.watchesScheduler, "... and until the last one");
     apply(ebpfMonLevelOff);
-    testOk(kernel.atAttach.hasConf && !kernel.hasConf && target->follower.att.on == 0,
+    testOk(kernel.atAttach.hasConf && !kernel.hasConf && target->followed->att.on == 0,
            "the configuration goes after the last probe");
     testOk(target->level == ebpfMonLevelOff && target->putsSince == UINT64_MAX && target->probesOn == 0,
            "at level off no put is seen");
     apply(ebpfMonLevelChains);
     target->gone = 1;
     apply(ebpfMonLevelChains);
-    testOk(target->level == ebpfMonLevelOff && target->follower.att.on == 0 && !kernel.hasConf,
+    testOk(target->level == ebpfMonLevelOff && target->followed->att.on == 0 && !kernel.hasConf,
            "an IOC that has ended has no probes");
     endIoc();
 }
@@ -205,7 +206,7 @@ static void testPutLocks(void)
     beginIoc();
     ebpfMonFeature.uprobeMulti = 1;
     core.calls = &calls;
-    target->follower.att.callers.complete = 1;
+    target->followed->att.callers.complete = 1;
     apply(ebpfMonLevelChains);
     testOk(!kernel.atAttach.isPutLockSeen && kernel.conf.isPutLockSeen,
            "they are noted only when their release is seen, too");
@@ -265,7 +266,7 @@ static void testFiles(void)
     beginIoc();
     setFiles(10);
     apply(ebpfMonLevelChains);
-    testOk(target->level == ebpfMonLevelOff && target->follower.att.on == 0 &&
+    testOk(target->level == ebpfMonLevelOff && target->followed->att.on == 0 &&
            strstr(target->note, "not watched: too few"),
            "an IOC is not watched with half of its probes: \"%s\"", target->note);
     setFiles(before.rlim_cur);
@@ -290,22 +291,22 @@ static void testBudget(void)
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 6000;
     apply(ebpfMonLevelChains);
     seconds = waitLevel(ebpfMonLevelCounts, 100);
-    testOk(seconds == 18 && target->follower.budget.noTrap,
+    testOk(seconds == 18 && target->followed->budget.noTrap,
            "first the trap of one record goes, then the level is lowered: after %d s", seconds);
     testOk(strstr(target->note, "over its budget of 1 %: watched at level counts") && !target->remark, "\"%s\"",
            target->note);
-    testOk(target->follower.att.on & ALL_PUTS && !(target->follower.att.on & EBPFMON_BIT(ebpfMonProgLock)),
+    testOk(target->followed->att.on & ALL_PUTS && !(target->followed->att.on & EBPFMON_BIT(ebpfMonProgLock)),
            "the dear probe is gone, those of puts are there");
     for (int i = 0; i < 5; i++)
         passSecond();
-    testOk(fabs(target->cost - 0.6) < 0.02 && fabs(target->traps - 6000) < 1,
-           "it costs %g %% then, by %g traps a second", target->cost, target->traps);
+    testOk(fabs(target->cost.now - 0.6) < 0.02 && fabs(target->cost.traps - 6000) < 1,
+           "it costs %g %% then, by %g traps a second", target->cost.now, target->cost.traps);
     testOk(waitLevel(ebpfMonLevelChains, 3600) == -1, "it stays so for an hour: above half of its budget");
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 1000;
     testOk(waitLevel(ebpfMonLevelChains, 200) >= 0, "when the IOC does less, the level goes up again");
     for (int i = 0; i < 7200 && (!i || target->level == ebpfMonLevelChains); i++)
         passSecond();
-    testOk(target->level == ebpfMonLevelChains && !target->note[0] && !target->follower.budget.noTrap,
+    testOk(target->level == ebpfMonLevelChains && !target->note[0] && !target->followed->budget.noTrap,
            "... and stays, with all that was taken away");
     endIoc();
 }
@@ -325,11 +326,11 @@ static void testNoOscillation(void)
         before = target->level;
         passSecond();
         changes += target->level != before;
-        above += target->cost > filter.budget;
+        above += target->cost.now > filter.budget;
     }
     testOk(changes <= 2 * (6 + hours), "in %u hours its level changed %u times", hours, changes);
     testOk(above < hours * 3600 / 100, "it cost more than its budget for %u s", above);
-    testOk(target->follower.att.on & EBPFMON_BIT(ebpfMonProgPut) && target->putsSince == 1000 * SECOND,
+    testOk(target->followed->att.on & EBPFMON_BIT(ebpfMonProgPut) && target->putsSince == 1000 * SECOND,
            "no put was missed for that");
     filter.budget = 0;
     passSecond();
@@ -347,13 +348,13 @@ static void testInterruption(void)
     apply(ebpfMonLevelCounts);
     testOk(waitLevel(ebpfMonLevelPuts, 100) >= 3, "an IOC of which even counts cost too much is watched for puts");
     record[5].time = stamp(1000);
-    ebpfMonMemFlush(target->follower.mem);
+    ebpfMonMemFlush(target->followed->mem);
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 0;
     testOk(waitLevel(ebpfMonLevelCounts, 200) > 0 && ebpfMonTargetIsAtLeast(target, 5) &&
            !ebpfMonTargetIsAtLeast(target, 4), "a record that processed meanwhile is marked, and no other one");
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 50000;
     waitLevel(ebpfMonLevelPuts, 100);
-    ebpfMonMemFlush(target->follower.mem);
+    ebpfMonMemFlush(target->followed->mem);
     kernel.perSecond[ebpfMonProgLock] = kernel.perSecond[ebpfMonProgUnlock] = 0;
     kernel.processes = &record[2];
     testOk(waitLevel(ebpfMonLevelCounts, 400) > 0 && ebpfMonTargetIsAtLeast(target, 2) &&
@@ -363,7 +364,7 @@ static void testInterruption(void)
     testOk(!ebpfMonTargetIsAtLeast(target, 4), "it was, if probes were attached to others");
     apply(ebpfMonLevelPuts);
     record[4].time = stamp(1000);
-    ebpfMonMemFlush(target->follower.mem);
+    ebpfMonMemFlush(target->followed->mem);
     apply(ebpfMonLevelCounts);
     testOk(ebpfMonTargetIsAtLeast(target, 4), "it is marked, too, if an operator asked for level puts");
     endIoc();

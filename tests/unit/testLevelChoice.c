@@ -6,10 +6,12 @@
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "watch/followed.h"
 #include "watch/levelChoice.h"
 
 static ebpfMonCatalogue cat;
 static ebpfMonBinary core;
+static ebpfMonFollowed followed;
 static ebpfMonFilter filter;
 
 /* EPICS 3.14, without dbScanLockMany. */
@@ -25,15 +27,16 @@ static const ebpfMonBaseRelease *getOldest(void)
 /* An IOC that runs, has all symbols, and may be watched at any level. */
 static ebpfMonTarget makeTarget(ebpfMonLevel asked)
 {
-    ebpfMonTarget t = { .cat = &cat, .wantedLevel = asked, .level = asked, .image.core = &core };
+    ebpfMonTarget t = { .cat = &cat, .wantedLevel = asked, .level = asked, .image.core = &core, .followed = &followed };
 
     memset(&cat, 0, sizeof(cat));
+    memset(&followed, 0, sizeof(followed));
     memset(&core, 0, sizeof(core));
     cat.base = ebpfMonBaseReleaseGet(0);
     for (int fn = 0; fn < ebpfMonFnCount; fn++)
         core.site[fn].cls = ebpfMonSiteFast;
     filter = ebpfMonFilterDefault;
-    ebpfMonBudgetInit(&t.follower.budget);
+    ebpfMonBudgetInit(&t.followed->budget);
     return t;
 }
 
@@ -43,7 +46,7 @@ static void testLevels(void)
 
     testDiag("the level");
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelTrace, "the level is the one that was asked for");
-    t.follower.budget.ceiling = ebpfMonLevelCounts;
+    t.followed->budget.ceiling = ebpfMonLevelCounts;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelCounts, "it is no higher than the budget allows");
     t.wantedLevel = ebpfMonLevelPuts;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "... and no higher than asked for");
@@ -51,10 +54,10 @@ static void testLevels(void)
     t.slot = UINT32_MAX;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "puts only, while the records of the IOC have no slots");
     t = makeTarget(ebpfMonLevelChains);
-    t.follower.oddLinks = 1;
+    t.followed->odd.links = 1;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or if its links are as in no known release");
     t = makeTarget(ebpfMonLevelChains);
-    t.follower.oddLocks = 1;
+    t.followed->odd.locks = 1;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelPuts, "… or its lock sets");
     t = makeTarget(ebpfMonLevelChains);
     core.isRecognised = 1;
@@ -63,7 +66,7 @@ static void testLevels(void)
     cat.base = getOldest();
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelChains, "… but not if its release does not have this function");
     t = makeTarget(ebpfMonLevelOff);
-    t.follower.oddLinks = 1;
+    t.followed->odd.links = 1;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "never more than was asked for");
     t = makeTarget(ebpfMonLevelChains);
     t.cat = NULL;
@@ -72,7 +75,7 @@ static void testLevels(void)
     t.gone = 1;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off after the end of the IOC");
     t = makeTarget(ebpfMonLevelChains);
-    t.follower.functions.verdict = ebpfMonFunctionsWrong;
+    t.followed->functions.verdict = ebpfMonFunctionsWrong;
     testOk(ebpfMonLevelChoiceFind(&t) == ebpfMonLevelOff, "off if its functions are not what they seemed");
 }
 
@@ -90,15 +93,15 @@ static void testProbes(void)
     testOk(has(&t, ebpfMonLevelPuts, ebpfMonProgPut) && !has(&t, ebpfMonLevelPuts, ebpfMonProgUnlock),
            "no chain at level puts");
     testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "no trap if a time stamp shows each processing");
-    t.follower.trapped = 1;
+    t.followed->trapped = 1;
     testOk(has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "a trap if a record needs it");
     testOk(!has(&t, ebpfMonLevelPuts, ebpfMonProgCompleted), "… at level counts and above");
-    t.follower.budget.noTrap = 1;
+    t.followed->budget.noTrap = 1;
     testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgCompleted), "… unless its budget forbids it");
     testOk(!has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "no trap on dbProcess");
-    t.follower.reference = 1;
+    t.followed->probes.reference = 1;
     testOk(has(&t, ebpfMonLevelChains, ebpfMonProgProcess), "… except to compare");
-    t.follower.oddServer = EBPFMON_ODD_SERVER;
+    t.followed->odd.server = EBPFMON_ODD_SERVER;
     testOk(has(&t, ebpfMonLevelChains, ebpfMonProgPut) && !has(&t, ebpfMonLevelChains, ebpfMonProgCamessage) &&
            !has(&t, ebpfMonLevelChains, ebpfMonProgCheckPut) && !has(&t, ebpfMonLevelChains, ebpfMonProgNotify),
            "the clients of a CA server as in no known release are not read");
@@ -115,9 +118,9 @@ static void testTimed(void)
     testDiag("how often chains of scan lists are timed");
     filter.timed = 5;
     testOk1(ebpfMonLevelChoiceFindPercent(&t, &filter) == 5);
-    t.follower.timing.all = 1;
+    t.followed->timing.all = 1;
     testOk(ebpfMonLevelChoiceFindPercent(&t, &filter) == 100, "always, if a command asks for all");
-    t.follower.budget.timed = 2;
+    t.followed->budget.timed = 2;
     testOk(ebpfMonLevelChoiceFindPercent(&t, &filter) == 2, "… as far as its budget allows");
     testOk(ebpfMonLevelChoiceFindSweepProbes(&t, ebpfMonLevelCounts, ebpfMonAttachCalls, 0) == 0,
            "passes are not watched where the ends of chains are not seen in scanList");
@@ -141,44 +144,44 @@ static void testNotes(void)
     testDiag("what the operator reads");
     testNote(&t, "", 0, "");
     testNote(&t, "dbPut: no such file", 0, "dbPut: no such file");
-    t.follower.att.stepped = 1;
+    t.followed->att.stepped = 1;
     testNote(&t, "", 1, "no cheap place");
     core.isCheckCopied = 1;
     testNote(&t, "", 1, "copied rsrvCheckPut");
     core.isRecognised = 1;
     core.site[ebpfMonFnCaPutLink].cls = ebpfMonSiteNone;
     testNote(&t, "", 1, "recognised without symbols, no record seen yet, but for dbCaPutLinkCallback");
-    t.follower.functions.verdict = ebpfMonFunctionsRight;
+    t.followed->functions.verdict = ebpfMonFunctionsRight;
     testNote(&t, "", 1, "recognised without symbols, but for dbCaPutLinkCallback");
-    t.follower.nameDenied = 1;
+    t.followed->probes.nameDenied = 1;
     testNote(&t, "", 0, "CAP_DAC_READ_SEARCH");
-    t.follower.trapped = 3;
-    t.follower.budget.noTrap = 1;
+    t.followed->trapped = 3;
+    t.followed->budget.noTrap = 1;
     testNote(&t, "", 0, "the counts of 3 records may be too low");
-    t.follower.budget.timed = 2;
+    t.followed->budget.timed = 2;
     t.sweeps = 1;
     testNote(&t, "", 0, "measured in 2 % of the time");
-    t.follower.budget.noTrap = t.follower.nameDenied = 0;
-    t.follower.budget.timed = 53;
+    t.followed->budget.noTrap = t.followed->probes.nameDenied = 0;
+    t.followed->budget.timed = 53;
     testNote(&t, "", 1, "latencies are measured in 5 % of the time, also after slow scans");
-    t.follower.timing.all = 1;
+    t.followed->timing.all = 1;
     testNote(&t, "", 0, "measured in 53 % of the time");
-    t.follower.timing.all = 0;
-    t.follower.budget.ceiling = ebpfMonLevelPuts;
+    t.followed->timing.all = 0;
+    t.followed->budget.ceiling = ebpfMonLevelPuts;
     testNote(&t, "", 0, "watched at level puts");
-    t.follower.silent = 1;
+    t.followed->life.silent = 1;
     testNote(&t, "", 0, EBPFMON_NOTE_SILENT);
-    t.follower.oddLinks = 7;
+    t.followed->odd.links = 7;
     testNote(&t, "", 0, "7 of its links");
-    t.follower.oddLocks = 1;
+    t.followed->odd.locks = 1;
     testNote(&t, "", 0, "its lock sets");
     t = makeTarget(ebpfMonLevelPuts);
-    t.follower.oddLocks = 1;
+    t.followed->odd.locks = 1;
     testNote(&t, "", 0, "");
     t = makeTarget(ebpfMonLevelChains);
-    t.follower.noFiles = 1;
+    t.followed->probes.noFiles = 1;
     testNote(&t, "", 0, "ulimit -n");
-    t.follower.functions.verdict = ebpfMonFunctionsWrong;
+    t.followed->functions.verdict = ebpfMonFunctionsWrong;
     testNote(&t, "", 0, "the symbols are not those of its program. dbScanUnlock does not get records");
     core.isRecognised = 1;
     testNote(&t, "", 0, "its functions were recognised wrongly");

@@ -40,7 +40,7 @@ MAIN(testPacketCost)
     targets = ebpfMonTargetsNew();
     a = addIoc();
     b = addIoc();
-    a->cost = 0.5;
+    a->cost.now = 0.5;
     ebpfMonPacketCostTick(targets, 1);
     testOk(a->packets.cost == 0, "an IOC whose server sends nothing pays nothing");
     pay(a, 10 * MS, 60);

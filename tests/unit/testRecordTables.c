@@ -30,7 +30,7 @@ static void testAdd(void)
     testOk(strcmp(closureOf(t, 5, buf), "5") == 0, "the closure of a record without links has itself: %s", buf);
     testOk(state[t->slot].last == t->slot + 2 && state[t->slot + 2].last == t->slot + 2 &&
            state[t->slot + 5].last == t->slot + 5, "the flag of a stretch stands at its last record");
-    testOk(t->follower.trapped == 1 && t->how[3] == (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST) && !t->how[0],
+    testOk(t->followed->trapped == 1 && t->how[3] == (EBPFMON_BY_TRAP | EBPFMON_AT_LEAST) && !t->how[0],
            "a record with TSE is counted by the trap");
     testOk1(conf[t->slot + 3].flags & EBPFMON_REC_NOTIME && !(conf[t->slot].flags & EBPFMON_REC_NOTIME));
     ebpfMonRecordTablesRemoveIndex(recordTables, t);
@@ -49,7 +49,7 @@ static void testTwo(void)
 
     testDiag("several IOCs, and no room");
     testOk1(ebpfMonRecordTablesAdd(recordTables, a) == 0 && ebpfMonRecordTablesAdd(recordTables, b) == 0);
-    testOk1(a->slot == 0 && b->slot == RECORDS && a->closureAt != b->closureAt);
+    testOk1(a->slot == 0 && b->slot == RECORDS && a->closures.at != b->closures.at);
     testOk(ebpfMonRecordTablesAdd(recordTables, c) == -1 && strstr(c->note, "raise maxRecords"), "\"%s\"", c->note);
     testOk1(c->slot == UINT32_MAX && !c->indexed && !c->how);
     ebpfMonRecordTablesRemove(recordTables, a);
@@ -74,7 +74,7 @@ static void testShares(void)
     testOk1(ebpfMonRecordTablesAdd(recordTables, a) == 0 && ebpfMonRecordTablesAdd(recordTables, b) == 0);
     testOk(ebpfMonRecordTablesAdd(recordTables, c) == 0 && a->slot != UINT32_MAX && b->slot == UINT32_MAX,
            "who has most gives up the records of his newest IOC");
-    testOk(strstr(b->note, "gave way") && b->follower.readAt == 0, "\"%s\"", b->note);
+    testOk(strstr(b->note, "gave way") && b->followed->database.readAt == 0, "\"%s\"", b->note);
     testOk(ebpfMonRecordTablesAdd(recordTables, b) == -1 && ebpfMonRecordTablesAdd(recordTables, d) == -1 &&
            a->slot != UINT32_MAX && c->slot != UINT32_MAX, "and both have as much");
     d->user = 0;
@@ -95,20 +95,20 @@ static void testLinks(void)
 
     testDiag("links change");
     ebpfMonRecordTablesAdd(recordTables, t);
-    state[t->slot].pass[t->follower.bank] = 7; /* seven chains passed the stretch 0 1 2 */
+    state[t->slot].pass[t->followed->records.bank] = 7; /* seven chains passed the stretch 0 1 2 */
     state[t->slot].count = 1;
     testOk1(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7);
-    at = t->closureAt;
-    ebpfMonMemFlush(t->follower.mem);
+    at = t->closures.at;
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
-    testOk(t->closureAt == at, "links that did not change leave the closures alone");
+    testOk(t->closures.at == at, "links that did not change leave the closures alone");
     setForward(2, 4);
     record[4].time = stamp(1000);
     record[5].time = stamp(1000);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 2);
     testOk(strcmp(closureOf(t, 0, buf), "0 1 2 4") == 0, "a new link brings its record into the closure: %s", buf);
-    testOk(t->closureAt != at && t->oldClosureAt == at, "the old closure stays for one more change");
+    testOk(t->closures.at != at && t->closures.oldAt == at, "the old closure stays for one more change");
     testOk(ebpfMonTargetCountRecord(t, 4) == 0 && state[t->slot + 4].time != stamp(1000),
            "what processed meanwhile is left to the chain that may be under way: %u",
            (unsigned)ebpfMonTargetCountRecord(t, 4));
@@ -119,7 +119,7 @@ static void testLinks(void)
            "the passes before the change still count");
     testOk(t->cat->rec[2].toCount == 1 && t->cat->rec[2].fwd == 4, "the catalogue has the new link");
     setForward(0, -1);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     testOk(strcmp(closureOf(t, 0, buf), "0") == 0, "after all links are read again the closure is right: %s", buf);
     testOk(ebpfMonTargetCountRecord(t, 0) == 8 && ebpfMonTargetCountRecord(t, 1) == 7, "the counts go on after that");
@@ -139,7 +139,7 @@ static void testSuperseded(void)
     ebpfMonTargetNoteUnseen(t, 4, EBPFMON_UNSEEN_ALONE);
     testOk(!ebpfMonTargetIsAtLeast(t, 4), "the follower marks, not the thread that sees the put");
     setForward(4, -1);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 4);
     testOk(t->how[4] == EBPFMON_MISSED && t->how[5] == EBPFMON_MISSED, "what the link reached is marked");
     testOk(!t->how[0] && !t->how[1] && !t->how[2] && !(t->how[3] & EBPFMON_MISSED) && !t->hasUnseen,
@@ -155,7 +155,7 @@ static void testRemoved(void)
     testDiag("a link that is removed");
     ebpfMonRecordTablesAdd(recordTables, t);
     setForward(0, 4);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     testOk(t->how[1] == EBPFMON_MISSED && t->how[2] == EBPFMON_MISSED && t->how[4] == EBPFMON_MISSED && !t->how[0] &&
                !t->how[5],
@@ -194,17 +194,17 @@ static void testTrapAlone(void)
     testDiag("a time stamp that may say too much");
     ebpfMonRecordTablesAdd(recordTables, t);
     t->cat->rtype[0].stamps = EBPFMON_STAMPS_NOT;
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     state[t->slot + 3].count += 5;
     testOk(ebpfMonTargetCountRecord(t, 3) == 0 && ebpfMonTargetIsAtLeast(t, 3),
            "is not counted by it without the trap");
-    t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
+    t->followed->att.on = EBPFMON_BIT(ebpfMonProgCompleted);
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 0);
     state[t->slot + 3].trapped += 2;
     state[t->slot + 3].count += 9;
     testOk1(ebpfMonTargetCountRecord(t, 3) == 2);
-    t->follower.att.on = 0;
+    t->followed->att.on = 0;
     ebpfMonRecordTablesSetTrap(recordTables, t, 0, 0);
     state[t->slot + 3].count += 9;
     testOk(ebpfMonTargetCountRecord(t, 3) == 2 && ebpfMonTargetIsAtLeast(t, 3), "… and its count stands still");
@@ -243,23 +243,23 @@ static void testTimeSource(void)
 
     testDiag("a time stamp stops to move while the IOC runs");
     ebpfMonRecordTablesAdd(recordTables, t);
-    t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
+    t->followed->att.on = EBPFMON_BIT(ebpfMonProgCompleted);
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
-    state[t->slot].pass[t->follower.bank] = 4;
+    state[t->slot].pass[t->followed->records.bank] = 4;
     state[t->slot + 2].count = 4;
     state[t->slot + 1].trapped = 4;
     record[1].tse = -1;
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED),
            "the trap counts the record, and marks that something may be missing");
     testOk(t->how[2] == EBPFMON_MISSED && !t->how[0], "… also of the records behind it, not of those before it");
     state[t->slot + 1].trapped += 3;
-    testOk1(ebpfMonTargetCountRecord(t, 1) == 7 && t->follower.trapped == 2);
+    testOk1(ebpfMonTargetCountRecord(t, 1) == 7 && t->followed->trapped == 2);
     record[1].tse = 0;
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     ebpfMonRecordTablesUpdateLinks(recordTables, t, 1);
-    state[t->slot].pass[t->follower.bank] += 2;
+    state[t->slot].pass[t->followed->records.bank] += 2;
     state[t->slot + 1].trapped += 2;
     testOk(t->how[1] == (EBPFMON_BY_TRAP | EBPFMON_MISSED) && ebpfMonTargetCountRecord(t, 1) == 9,
            "the trap goes on when the time stamp moves again, and no stretch counts it, too: %u",
@@ -284,26 +284,26 @@ static void testUnknownType(void)
     t = makeIoc();
     record[3].tse = 0;
     ebpfMonRecordTablesAdd(recordTables, t);
-    t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
+    t->followed->att.on = EBPFMON_BIT(ebpfMonProgCompleted);
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
-    testOk(t->follower.trapped == RECORDS && t->how[0] == (EBPFMON_BY_TRAP | EBPFMON_TRAP_ALONE),
+    testOk(t->followed->trapped == RECORDS && t->how[0] == (EBPFMON_BY_TRAP | EBPFMON_TRAP_ALONE),
            "the trap counts all records of the type");
     testOk(state[t->slot].last == t->slot, "such records are in no stretch");
     for (unsigned i = 0; i < RECORDS; i++)
         state[t->slot + i].count = state[t->slot + i].trapped = 10;
     state[t->slot + 5].trapped++; /* it completed, and its chain continues */
-    testOk1(ebpfMonTypeTrialLook(t->follower.trial, t, 1, 1) == ebpfMonTrialNothing);
+    testOk1(ebpfMonTypeTrialLook(t->followed->trial, t, 1, 1) == ebpfMonTrialNothing);
     state[t->slot + 5].count++;
-    testOk1(ebpfMonTypeTrialLook(t->follower.trial, t, 1, 2) == ebpfMonTrialLinks);
+    testOk1(ebpfMonTypeTrialLook(t->followed->trial, t, 1, 2) == ebpfMonTrialLinks);
     state[t->slot + 5].trapped++;
     ebpfMonRecordTablesUpdateLinks(recordTables, t, EBPFMON_ALL_RECORDS);
     testOk(t->how[0] == EBPFMON_BY_TRAP, "while the trial goes on the trap counts the type");
     ebpfMonRecordTablesReleaseTrap(recordTables, t);
-    testOk(!t->how[0] && t->how[5] == EBPFMON_BY_TRAP && t->follower.trapped == 1,
+    testOk(!t->how[0] && t->how[5] == EBPFMON_BY_TRAP && t->followed->trapped == 1,
            "all records but the one under way are given back by the trap");
     state[t->slot + 5].count++;
     ebpfMonRecordTablesReleaseTrap(recordTables, t);
-    testOk(!t->how[5] && !t->follower.trapped && ebpfMonTargetCountRecord(t, 5) == 12 &&
+    testOk(!t->how[5] && !t->followed->trapped && ebpfMonTargetCountRecord(t, 5) == 12 &&
            ebpfMonTargetCountRecord(t, 0) == 10, "then that one is given back, too, and all counts are exact");
     freeIoc(t);
     typeName = "calc";
@@ -318,7 +318,7 @@ static void testBecomesUnlocked(void)
     typeName = "busy";
     t = makeIoc();
     ebpfMonRecordTablesAdd(recordTables, t);
-    t->follower.att.on = EBPFMON_BIT(ebpfMonProgCompleted);
+    t->followed->att.on = EBPFMON_BIT(ebpfMonProgCompleted);
     ebpfMonRecordTablesSetTrap(recordTables, t, 1, 1);
     t->how[2] = 0; /* as if it were of a type of Base */
     t->cat->rtype[0].stamps = EBPFMON_STAMPS_UNLOCKED;
@@ -396,7 +396,7 @@ static void testSince(void)
     for (unsigned i = 0; i < RECORDS; i++)
         record[i].time = 999 + (999999999ull << 32);
     record[1].time = 1000 + (7ull << 32);
-    ebpfMonMemFlush(t->follower.mem);
+    ebpfMonMemFlush(t->followed->mem);
     testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second + 8) == 0 && !t->how[1], "none has");
     testOk(ebpfMonRecordTablesMarkSince(recordTables, t, second + 7) == 2 && t->how[1] & EBPFMON_MISSED &&
            t->how[2] & EBPFMON_MISSED && !ebpfMonTargetIsAtLeast(t, 0), "one has, and makes another one process");
@@ -415,7 +415,7 @@ static void testSamePid(void)
 
     testDiag("another IOC gets the pid");
     ebpfMonRecordTablesAdd(recordTables, t);
-    t->follower.sweep.number = t->follower.sweep.lost = 1;
+    t->followed->sweep.number = t->followed->sweep.lost = 1;
     listsRemoved = 0;
     ebpfMonRecordTablesRemoveIndex(recordTables, t);
     testOk(listsRemoved == 1 && arrays == 0, "the scan lists and arrays of the first one go when it ends");

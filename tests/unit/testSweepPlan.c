@@ -10,6 +10,7 @@
 #include <testMain.h>
 
 #include "ioc/baseLayout.h"
+#include "watch/followed.h"
 #include "watch/sweeps.h"
 
 #define RECORDS 500
@@ -36,6 +37,7 @@ static ebpfMonField field[FIELDS] = {
 };
 static ebpfMonCatalogue cat = { .rec = rec, .rtype = &type, .rtypes = 1, .field = field, .fields = FIELDS };
 static ebpfMonBinary core;
+static ebpfMonFollowed followed;
 static ebpfMonTarget ioc;
 static uint8_t how[RECORDS];
 static ebpfMonClosures *closures;
@@ -45,6 +47,8 @@ static void begin(uint32_t count)
     memset(record, 0, sizeof(record));
     memset(rec, 0, sizeof(rec));
     memset(&ioc, 0, sizeof(ioc));
+    memset(&followed, 0, sizeof(followed));
+    ioc.followed = &followed;
     memset(state, 0, sizeof(state));
     type.stamps = EBPFMON_STAMPS_BASE;
     cat.count = count;
@@ -63,8 +67,8 @@ static void begin(uint32_t count)
     ioc.cat = &cat;
     ioc.how = how;
     ioc.recState = state;
-    ioc.follower.att.core = &core;
-    ioc.follower.mem = ebpfMonMemNew(getpid());
+    ioc.followed->att.core = &core;
+    ioc.followed->mem = ebpfMonMemNew(getpid());
 }
 
 static void end(ebpfMonSweepPlan *plan)
@@ -72,7 +76,7 @@ static void end(ebpfMonSweepPlan *plan)
     ebpfMonSweepPlanFree(plan);
     ebpfMonClosuresFree(closures);
     closures = NULL;
-    ebpfMonMemFree(ioc.follower.mem);
+    ebpfMonMemFree(ioc.followed->mem);
 }
 
 /* Record "i" is scanned in a list, behind those that are in it already. */
@@ -236,13 +240,13 @@ static void testJudgement(void)
     end(plan);
     begin(2);
     scan(0, 0, SECOND);
-    ioc.follower.trapped = 1;
+    ioc.followed->trapped = 1;
     plan = make(1);
     testOk(!plan->fits, "a record that only the trap counts prevents a sweep");
     end(plan);
     begin(2);
     scan(0, 0, SECOND);
-    ioc.follower.trapped = ioc.follower.budget.noTrap = 1;
+    ioc.followed->trapped = ioc.followed->budget.noTrap = 1;
     type.stamps = EBPFMON_STAMPS_NOT;
     plan = make(1);
     testOk(plan->fits, "unless the budget forbids the trap: then it is marked");

@@ -10,6 +10,7 @@
 #include <testMain.h>
 
 #include "common/clock.h"
+#include "watch/followed.h"
 #include "watch/targetDatabase.h"
 
 enum { someone = 4711, another = 4712, ioc = 4713 };
@@ -19,7 +20,7 @@ static ebpfMonCatalogue cat;
 
 static ebpfMonTarget *add(uid_t uid, uint64_t start)
 {
-    ebpfMonTarget *t = calloc(1, sizeof(*t));
+    ebpfMonTarget *t = ebpfMonFollowedNew();
 
     if (!t)
         testAbort("out of memory");
@@ -58,7 +59,7 @@ static void testListening(void)
 
     testDiag("who listens for clients");
     t->pid = read->pid = getpid();
-    t->follower.foundAt = now;
+    t->followed->life.foundAt = now;
     read->cat = &cat;
     ebpfMonTargetPlaceFindListening(targets, now);
     testOk1(!t->listens && !read->listens);

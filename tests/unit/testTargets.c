@@ -13,6 +13,7 @@
 #include <testMain.h>
 
 #include "host/procRead.h"
+#include "watch/followed.h"
 #include "watch/target.h"
 
 static ebpfMonTargets *targets;
@@ -170,8 +171,8 @@ static void testCounts(void)
     t.recState = state;
     t.how = how;
     t.adjust = adjust;
-    t.stretch[0] = &stretch0;
-    t.stretch[1] = &stretch1;
+    t.closures.stretch[0] = &stretch0;
+    t.closures.stretch[1] = &stretch1;
     ebpfMonTargetCountRecords(&t, now);
     for (uint32_t i = 0; i < RECORDS; i++)
         if (now[i] != expected[i] || ebpfMonTargetCountRecord(&t, i) != expected[i]) {
@@ -189,14 +190,14 @@ static void testNameless(void)
     ebpfMonBinary core = { .isNameless = 1 };
 
     testDiag("why nothing is seen inside");
-    ebpfMonTargetTextWriteNameless(&core, 1, note);
+    ebpfMonFollowedWriteNameless(&core, 1, note);
     testOk(strstr(note, "(it has none)") && strstr(note, what) && !strstr(note, "x86-64"), "%s", note);
     memset(core.buildId, 'a', sizeof(core.buildId) - 1);
-    ebpfMonTargetTextWriteNameless(&core, 0, note);
+    ebpfMonFollowedWriteNameless(&core, 0, note);
     testOk(strstr(note, core.buildId) && strstr(note, "recognition is for x86-64"), "%s", note);
     testOk(strstr(note, what) != NULL, "the longest text is terminated");
     core.foreign = "aarch64";
-    ebpfMonTargetTextWriteNameless(&core, 1, note);
+    ebpfMonFollowedWriteNameless(&core, 1, note);
     testOk(strstr(note, "a program for aarch64") && !strstr(note, "stripped"), "%s", note);
 }
 

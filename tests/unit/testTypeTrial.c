@@ -8,6 +8,7 @@
 
 #include "common/clock.h"
 #include "model/audits.h"
+#include "watch/followed.h"
 #include "watch/typeTrial.h"
 
 enum { aiRecord, fair0, fair1, quiet0, RECORDS };
@@ -17,7 +18,8 @@ static ebpfMonRecord rec[RECORDS];
 static ebpfMonCatalogue cat = {.count = RECORDS, .rec = rec, .rtypes = 3, .rtype = type};
 static volatile struct ebpfMonRecState state[RECORDS];
 static uint8_t how[RECORDS];
-static ebpfMonTarget target = {.cat = &cat, .recState = state, .how = how, .name = "ioc"};
+static ebpfMonFollowed followed;
+static ebpfMonTarget target = {.cat = &cat, .recState = state, .how = how, .name = "ioc", .followed = &followed};
 static ebpfMonTypeTrial *trial;
 static ebpfMonAudits *audits;
 static uint64_t now = 1000 * EBPFMON_SECOND_NS;
@@ -314,10 +316,10 @@ static void testSleepBesidePasses(void)
     testDiag("the trap comes while passes are watched");
     beginDevices(dev);
     how[aiRecord] = EBPFMON_BY_TRAP | EBPFMON_MAY_SLEEP;
-    target.follower.sweep.number = 1;
+    target.followed->sweep.number = 1;
     process(aiRecord, EBPFMON_TRIAL_ENOUGH, EBPFMON_TRIAL_ENOUGH / 2);
     look(1);
-    target.follower.sweep.number = 0;
+    target.followed->sweep.number = 0;
     process(aiRecord, 5, 2);
     testOk(look(1) == ebpfMonTrialNothing && look(1) == ebpfMonTrialNothing && dev[1].stamps == EBPFMON_STAMPS_UNKNOWN,
            "what both counted then is no verdict");
