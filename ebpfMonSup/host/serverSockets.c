@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "common/array.h"
+#include "common/clock.h"
 #include "common/hash.h"
 #include "host/procInfo.h"
 #include "host/procNetns.h"
@@ -399,61 +400,173 @@ int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *s, const struct ebpfMo
     return s->addr || ebpfMonIsLoopback(peer->saddr, peer->saddr6) || hasAddress(s->pid, peer->saddr);
 }
 
-/* The search for the socket that accepted a connection. */
+/* --- who listens on this host --- */
+
+#define HOST_PART 20                          /* looks take one part of the time in so many … */
+#define HOST_SAVED_NS (4 * EBPFMON_SECOND_NS) /* … of a time that is saved for as long */
+#define HOST_NEW_NS 1000000u                  /* what was read just now is not read again */
+
 typedef struct {
-    const struct ebpfMonPeer *peer;
-    ebpfMonServerSocket socket; /* pid: some process of the namespace that is searched */
-    unsigned long inode;        /* of the socket; 0: not found */
-    int      isOwned;           /* by the process that is looked at */
-} acceptorSearch;
+    ebpfMonServerSocket socket; /* pid: who has it, or some process of its namespace */
+    int isOwned;                /* nonzero: the pid is known to have it; -1: no process has it */
+} hostSocket;
 
-static int compareListening(void *arg, const ebpfMonTcpRow *row)
+struct ebpfMonHostSockets {
+    hostSocket *list;
+    size_t      count;
+    uint64_t    readAt; /* monotonic ns, as the next one */
+    uint64_t    paid;   /* the time for the looks so far has passed then */
+};
+
+ebpfMonHostSockets *ebpfMonHostSocketsNew(void)
 {
-    acceptorSearch *s = arg;
-
-    setAddress(&s->socket, row);
-    if (ebpfMonServerSocketAccepts(&s->socket, s->peer))
-        s->inode = row->inode;
-    return s->inode != 0;
+    return calloc(1, sizeof(ebpfMonHostSockets));
 }
 
-static void compareOwned(void *arg, unsigned file, unsigned long inode)
+void ebpfMonHostSocketsFree(ebpfMonHostSockets *host)
 {
-    acceptorSearch *s = arg;
-
-    s->isOwned |= inode == s->inode;
+    if (!host)
+        return;
+    free(host->list);
+    free(host);
 }
 
-/* Looks for the socket first, in the table of each namespace. Most servers are on other hosts, and to find the owner
- * of a socket all files of all processes are looked at. */
-pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
+static void keepHostOwner(const ebpfMonHostSockets *before, hostSocket *h)
 {
+    for (size_t i = 0; i < before->count; i++) {
+        const hostSocket *old = &before->list[i];
+
+        if (old->isOwned <= 0 || old->socket.inode != h->socket.inode || old->socket.netns != h->socket.netns)
+            continue;
+        h->socket.pid = old->socket.pid;
+        h->socket.file = old->socket.file;
+        h->isOwned = 1;
+    }
+}
+
+/* Lists all that listen in the namespace "only"; 0: in each of this host. */
+static void readHost(ebpfMonHostSockets *host, uint32_t only)
+{
+    listeningSearch s = { .count = 0 };
     pid_t *pids = NULL;
     int n = ebpfMonProcList(&pids);
     uint32_t *netns = calloc(n > 0 ? (size_t)n : 1, sizeof(*netns));
-    acceptorSearch s = { .peer = peer };
-    pid_t found = 0;
+    hostSocket *list;
 
-    for (int i = 0; netns && i < n && !s.inode; i++) {
+    for (int i = 0; netns && i < n; i++) {
+        size_t first = s.count;
         int isDone = 0;
 
         netns[i] = ebpfMonProcNetns(pids[i]);
         for (int k = 0; k < i && !isDone; k++)
             isDone = netns[k] == netns[i];
-        if (isDone || !netns[i] || (peer->netns && netns[i] != peer->netns))
+        if (isDone || !netns[i] || (only && netns[i] != only))
             continue;
-        s.socket.pid = pids[i];
-        s.socket.netns = netns[i];
-        ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), compareListening, &s);
-        if (!s.inode && ebpfMonProcNetns(pids[i]) != netns[i])
+        s.netns = netns[i];
+        ebpfMonTcpRows(pids[i], EBPFMON_TCP_STATE(ebpfMonTcpListen), addListening, &s);
+        for (size_t k = first; k < s.count; k++)
+            s.sockets[k].pid = pids[i];
+        if (s.count == first && ebpfMonProcNetns(pids[i]) != netns[i])
             netns[i] = 0; /* it has ended: the next process of this namespace tells */
     }
-    for (int i = n - 1; i >= 0 && s.inode && !found; i--) /* a server is younger than most */
-        if (ebpfMonProcNetns(pids[i]) == s.socket.netns && ebpfMonTcpOwned(pids[i], compareOwned, &s) == 0 && s.isOwned)
-            found = pids[i];
+    list = calloc(s.count ? s.count : 1, sizeof(*list));
+    for (size_t i = 0; list && i < s.count; i++) {
+        list[i].socket = s.sockets[i];
+        keepHostOwner(host, &list[i]);
+    }
+    free(host->list);
+    host->list = list;
+    host->count = list ? s.count : 0;
+    free(s.sockets);
     free(netns);
     free(pids);
-    return found;
+}
+
+typedef struct {
+    unsigned long inode;
+    int      isFound;
+    unsigned file;
+} ownedSearch;
+
+static void compareOwned(void *arg, unsigned file, unsigned long inode)
+{
+    ownedSearch *s = arg;
+
+    if (inode != s->inode)
+        return;
+    s->isFound = 1;
+    s->file = file;
+}
+
+/* All files of all processes of the namespace are looked at. */
+static void findHostOwner(hostSocket *h)
+{
+    ownedSearch s = { .inode = h->socket.inode };
+    pid_t *pids = NULL;
+    int n = ebpfMonProcList(&pids);
+
+    h->isOwned = -1;
+    for (int i = n - 1; i >= 0 && !s.isFound; i--) /* a server is younger than most */
+        if (ebpfMonProcNetns(pids[i]) == h->socket.netns && ebpfMonTcpOwned(pids[i], compareOwned, &s) == 0 &&
+            s.isFound) {
+            h->socket.pid = pids[i];
+            h->socket.file = s.file;
+            h->isOwned = 1;
+        }
+    free(pids);
+}
+
+static hostSocket *findHostSocket(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer)
+{
+    for (size_t i = 0; i < host->count; i++)
+        if (ebpfMonServerSocketAccepts(&host->list[i].socket, peer))
+            return &host->list[i];
+    return NULL;
+}
+
+static void payLook(ebpfMonHostSockets *host, uint64_t begin)
+{
+    uint64_t end = ebpfMonClockMonotonic(), saved = end > HOST_SAVED_NS ? end - HOST_SAVED_NS : 0;
+
+    host->paid = (host->paid > saved ? host->paid : saved) + HOST_PART * (end - begin);
+}
+
+pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again)
+{
+    uint64_t begin = ebpfMonClockMonotonic();
+    hostSocket *h;
+
+    if (begin > host->readAt + HOST_NEW_NS && begin >= host->paid) {
+        readHost(host, 0);
+        payLook(host, begin);
+        host->readAt = ebpfMonClockMonotonic();
+    }
+    *again = begin > host->readAt + HOST_NEW_NS ? host->paid : 0;
+    h = findHostSocket(host, peer);
+    if (h && h->isOwned > 0 && !ebpfMonTcpHasSocket(h->socket.pid, h->socket.file, h->socket.inode))
+        h->isOwned = 0;
+    if (h && !h->isOwned) {
+        begin = ebpfMonClockMonotonic();
+        findHostOwner(h);
+        payLook(host, begin);
+    }
+    return h && h->isOwned > 0 ? h->socket.pid : 0;
+}
+
+pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer)
+{
+    ebpfMonHostSockets host = { .list = NULL };
+    hostSocket *h;
+    pid_t pid = 0;
+
+    readHost(&host, peer->netns);
+    h = findHostSocket(&host, peer);
+    if (h) {
+        findHostOwner(h);
+        pid = h->isOwned > 0 ? h->socket.pid : 0;
+    }
+    free(host.list);
+    return pid;
 }
 
 int ebpfMonServerSocketsIsOurHost(const struct ebpfMonPeer *peer)

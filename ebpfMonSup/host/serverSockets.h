@@ -69,6 +69,16 @@ int ebpfMonServerSocketsRead(const pid_t *pids, unsigned watched, unsigned count
  * milliseconds. */
 pid_t ebpfMonServerSocketsFindProcess(const struct ebpfMonPeer *peer);
 
+/* The same for who is asked again and again. Anybody can send packets with many addresses, each of which is asked for;
+ * so all that listen are remembered, and read anew while that takes less than a twentieth of the time. */
+typedef struct ebpfMonHostSockets ebpfMonHostSockets;
+
+ebpfMonHostSockets *ebpfMonHostSocketsNew(void); /* NULL without memory */
+void ebpfMonHostSocketsFree(ebpfMonHostSockets *host);
+
+/* *again: monotonic ns; before then the same is answered, because it is what was read some time ago. 0: it is new. */
+pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again);
+
 /* Nonzero: the sender of a datagram, peer->addr and peer->port, may be a process of this host: it came over loopback,
  * or from an address of our own network namespace. */
 int ebpfMonServerSocketsIsOurHost(const struct ebpfMonPeer *peer);

@@ -38,6 +38,7 @@ struct ebpfMonServers {
     ebpfMonServer       *listenerServer;/* … and what each is, by the same index */
     unsigned             listenerCount;
     ebpfMonSocketOwners *owners;        /* of the listeners */
+    ebpfMonHostSockets  *host;          /* all other servers */
     uint32_t             ownNetns;
     uint32_t             covered[COVERED_MAX];
     uint64_t             coveredSince[COVERED_MAX];
@@ -48,7 +49,7 @@ struct ebpfMonServers {
 
 static const ebpfMonServerReaders procReaders = {
     .readSockets = ebpfMonServerSocketsRead, .accepts = ebpfMonServerSocketAccepts,
-    .findProcess = ebpfMonServerSocketsFindProcess, .readName = ebpfMonProcIocName,
+    .findProcess = ebpfMonHostSocketsFind, .readName = ebpfMonProcIocName,
     .readQueue = ebpfMonTcpDiagReadQueue,
     .readNetns = ebpfMonProcNetns,
 };
@@ -60,8 +61,9 @@ ebpfMonServers *ebpfMonServersNew(ebpfMonTargets *targets, const ebpfMonServerRe
     if (!servers)
         return NULL;
     servers->owners = ebpfMonSocketOwnersNew();
-    if (!servers->owners) {
-        free(servers);
+    servers->host = ebpfMonHostSocketsNew();
+    if (!servers->owners || !servers->host) {
+        ebpfMonServersFree(servers);
         return NULL;
     }
     servers->targets = targets;
@@ -75,6 +77,7 @@ void ebpfMonServersFree(ebpfMonServers *servers)
     if (!servers)
         return;
     ebpfMonSocketOwnersFree(servers->owners);
+    ebpfMonHostSocketsFree(servers->host);
     free(servers->listeners);
     free(servers->listenerServer);
     free(servers);
@@ -261,7 +264,9 @@ static knownServer *getKnown(ebpfMonServers *servers, const struct ebpfMonPeer *
 
 pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer)
 {
-    return servers->readers.findProcess(peer);
+    uint64_t again;
+
+    return servers->readers.findProcess(servers->host, peer, &again);
 }
 
 void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, const uint64_t *since, unsigned count)
@@ -298,17 +303,18 @@ static void judgeAway(const ebpfMonServers *servers, knownServer *k)
     s->off |= k->at.netns != servers->ownNetns;
 }
 
-/* Finds the process that listens there, in the namespace of the packets or else in another one: *netns. 0: none. */
-static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint32_t *netns)
+/* Finds the process that listens there, in the namespace of the packets or else in another one: *netns. 0: none.
+ * *again: as in ebpfMonHostSocketsFind. */
+static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint32_t *netns, uint64_t *again)
 {
     struct ebpfMonPeer any = *peer;
-    pid_t pid = ebpfMonServersFindProcess(servers, peer);
+    pid_t pid = servers->readers.findProcess(servers->host, peer, again);
 
     *netns = peer->netns;
     if (pid || !peer->netns || ebpfMonIsLoopback(peer->saddr, peer->saddr6))
         return pid;
     any.netns = 0;
-    pid = servers->readers.findProcess(&any);
+    pid = servers->readers.findProcess(servers->host, &any, again);
     *netns = pid ? servers->readers.readNetns(pid) : 0;
     return pid;
 }
@@ -316,6 +322,7 @@ static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *pee
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)
 {
     unsigned i = findListener(servers, peer);
+    uint64_t again;
     uint32_t netns;
     pid_t pid;
 
@@ -326,7 +333,9 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
         findIoc(servers, servers->listeners[i].pid, &k->server); /* it may have changed since the last refresh */
         return;
     }
-    pid = findAnywhere(servers, peer, &netns);
+    pid = findAnywhere(servers, peer, &netns, &again);
+    if (!pid && again)
+        k->lookedAt = again - VALID_NS;
     if (!pid && k->server.name[0])
         return; /* it has ended; packets that are still read were for it */
     memset(&k->server, 0, sizeof(k->server));

@@ -50,8 +50,9 @@ static uint32_t readNetns(pid_t pid)
     return processNetns;
 }
 
-static pid_t findProcess(const struct ebpfMonPeer *peer)
+static pid_t findProcess(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again)
 {
+    *again = 0;
     looks++;
     return peer->netns && processNetns && peer->netns != processNetns ? 0 : process;
 }
