@@ -7,9 +7,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <epicsThread.h>
 #include <epicsUnitTest.h>
 #include <testMain.h>
 
+#include "common/clock.h"
 #include "host/procNetns.h"
 #include "host/procRead.h"
 #include "put/servers.h"
@@ -24,6 +26,7 @@ static unsigned watchedIocs;           /* of the last call of readSockets … */
 static pid_t lastPid;                  /* … and its last process */
 static pid_t process;                  /* the process that findProcess finds */
 static unsigned looks;                 /* number of calls of findProcess */
+static uint64_t again;                 /* … which says so */
 static unsigned ports[8], portCount;
 
 static int readSockets(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
@@ -50,9 +53,9 @@ static uint32_t readNetns(pid_t pid)
     return processNetns;
 }
 
-static pid_t findProcess(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again)
+static pid_t findProcess(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *until)
 {
-    *again = 0;
+    *until = again;
     looks++;
     return peer->netns && processNetns && peer->netns != processNetns ? 0 : process;
 }
@@ -321,6 +324,66 @@ static void testMany(ebpfMonServers *servers)
     testOk(looks - before == 20000, "more servers than are remembered: each is looked for");
 }
 
+static void testOldAnswer(ebpfMonServers *servers)
+{
+    struct ebpfMonPeer peer = makePeer(9400);
+    unsigned before = looks;
+
+    testDiag("A server was looked for in what was read some time ago");
+    process = 0;
+    again = 203 * SECOND;
+    ebpfMonServersFind(servers, &peer, 202 * SECOND);
+    again = 0;
+    process = 4712;
+    testOk(!ebpfMonServersFind(servers, &peer, 202 * SECOND + 1)->pid && looks == before + 1, "it is not read at once");
+    testOk(ebpfMonServersFind(servers, &peer, 203 * SECOND)->pid == 4712, "but when that may be done again");
+}
+
+static int listenAt(struct sockaddr_in *in)
+{
+    int file = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    socklen_t size = sizeof(*in);
+
+    bind(file, (struct sockaddr *)in, sizeof(*in));
+    listen(file, 1);
+    getsockname(file, (struct sockaddr *)in, &size);
+    return file;
+}
+
+#define QUESTIONS 2000
+
+/* Anybody can send packets with many addresses. */
+static void testManyQuestions(void)
+{
+    struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct ebpfMonPeer peer = { .addr = in.sin_addr.s_addr, .saddr = in.sin_addr.s_addr,
+                                .netns = ebpfMonProcNetns(getpid()) };
+    ebpfMonHostSockets *host = ebpfMonHostSocketsNew();
+    uint64_t next = 1, begin = ebpfMonClockMonotonic(), one, all, end;
+    unsigned found = 0;
+    int file;
+
+    testDiag("Which process listens is asked %d times", QUESTIONS);
+    peer.sport = htons(1);
+    ebpfMonServerSocketsFindProcess(&peer);
+    one = ebpfMonClockMonotonic() - begin;
+    for (unsigned i = 0; i < QUESTIONS; i++) {
+        peer.saddr = htonl(0x7f000001 + i);
+        found += ebpfMonHostSocketsFind(host, &peer, &next) != 0;
+    }
+    all = ebpfMonClockMonotonic() - begin - one;
+    testOk(!found && all < QUESTIONS / 4 * one, "it takes %.0f ms, one look %.1f ms", (double)all / 1e6, (double)one / 1e6);
+    file = listenAt(&in);
+    peer.saddr = in.sin_addr.s_addr;
+    peer.sport = in.sin_port;
+    end = ebpfMonClockMonotonic() + 60 * SECOND;
+    while (!(found = ebpfMonHostSocketsFind(host, &peer, &next) == getpid()) && next && ebpfMonClockMonotonic() < end)
+        epicsThreadSleep(0.01);
+    testOk(found, "a server that has begun meanwhile is found when they are read again");
+    close(file);
+    ebpfMonHostSocketsFree(host);
+}
+
 /* With the real /proc: this process listens. */
 static void testProc(void)
 {
@@ -330,13 +393,9 @@ static void testProc(void)
     ebpfMonServers *servers = ebpfMonServersNew(targets, NULL);
     ebpfMonTarget *t = addIoc(getpid(), "iocC", 1);
     const ebpfMonServer *s;
-    socklen_t size = sizeof(in);
-    int server = socket(AF_INET, SOCK_STREAM, 0), found = 0;
+    int server = listenAt(&in), found = 0;
 
     testDiag("This host");
-    bind(server, (struct sockaddr *)&in, sizeof(in));
-    listen(server, 1);
-    getsockname(server, (struct sockaddr *)&in, &size);
     peer.sport = in.sin_port;
     t->gone = 1; /* not an IOC yet */
     s = ebpfMonServersFind(servers, &peer, SECOND);
@@ -358,7 +417,7 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(43);
+    testPlan(47);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
@@ -370,6 +429,8 @@ MAIN(testServers)
     testSockets();
     testRunning(servers, a);
     testMany(servers);
+    testOldAnswer(servers);
+    testManyQuestions();
     ebpfMonServersFree(servers);
     a->gone = b->gone = 1;
     testProc();
