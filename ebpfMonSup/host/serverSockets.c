@@ -404,7 +404,6 @@ int ebpfMonServerSocketAccepts(const ebpfMonServerSocket *s, const struct ebpfMo
 
 #define HOST_PART 20                          /* looks take one part of the time in so many … */
 #define HOST_SAVED_NS (4 * EBPFMON_SECOND_NS) /* … of a time that is saved for as long */
-#define HOST_NEW_NS 1000000u                  /* what was read just now is not read again */
 
 typedef struct {
     ebpfMonServerSocket socket; /* pid: who has it, or some process of its namespace */
@@ -414,8 +413,7 @@ typedef struct {
 struct ebpfMonHostSockets {
     hostSocket *list;
     size_t      count;
-    uint64_t    readAt; /* monotonic ns, as the next one */
-    uint64_t    paid;   /* the time for the looks so far has passed then */
+    uint64_t    paid; /* monotonic ns: the time for the looks so far has passed then */
 };
 
 ebpfMonHostSockets *ebpfMonHostSocketsNew(void)
@@ -531,17 +529,17 @@ static void payLook(ebpfMonHostSockets *host, uint64_t begin)
     host->paid = (host->paid > saved ? host->paid : saved) + HOST_PART * (end - begin);
 }
 
-pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again)
+pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, ebpfMonHostLook *look)
 {
     uint64_t begin = ebpfMonClockMonotonic();
     hostSocket *h;
 
-    if (begin > host->readAt + HOST_NEW_NS && begin >= host->paid) {
+    if (!look->isRead && begin >= host->paid) {
         readHost(host, 0);
         payLook(host, begin);
-        host->readAt = ebpfMonClockMonotonic();
+        look->isRead = 1;
     }
-    *again = begin > host->readAt + HOST_NEW_NS ? host->paid : 0;
+    look->again = look->isRead ? 0 : host->paid;
     h = findHostSocket(host, peer);
     if (h && h->isOwned > 0 && !ebpfMonTcpHasSocket(h->socket.pid, h->socket.file, h->socket.inode))
         h->isOwned = 0;

@@ -76,8 +76,13 @@ typedef struct ebpfMonHostSockets ebpfMonHostSockets;
 ebpfMonHostSockets *ebpfMonHostSocketsNew(void); /* NULL without memory */
 void ebpfMonHostSocketsFree(ebpfMonHostSockets *host);
 
-/* *again: monotonic ns; before then the same is answered, because it is what was read some time ago. 0: it is new. */
-pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again);
+/* Zeros at first; one for all questions about a connection. */
+typedef struct {
+    int      isRead; /* all that listen were read for it */
+    uint64_t again;  /* monotonic ns; before then the same is answered, because it was read some time ago. 0: it is new */
+} ebpfMonHostLook;
+
+pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, ebpfMonHostLook *look);
 
 /* Nonzero: the sender of a datagram, peer->addr and peer->port, may be a process of this host: it came over loopback,
  * or from an address of our own network namespace. */

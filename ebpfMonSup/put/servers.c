@@ -264,9 +264,9 @@ static knownServer *getKnown(ebpfMonServers *servers, const struct ebpfMonPeer *
 
 pid_t ebpfMonServersFindProcess(ebpfMonServers *servers, const struct ebpfMonPeer *peer)
 {
-    uint64_t again;
+    ebpfMonHostLook look = { .isRead = 0 };
 
-    return servers->readers.findProcess(servers->host, peer, &again);
+    return servers->readers.findProcess(servers->host, peer, &look);
 }
 
 void ebpfMonServersSetCovered(ebpfMonServers *servers, const uint32_t *netns, const uint64_t *since, unsigned count)
@@ -303,18 +303,18 @@ static void judgeAway(const ebpfMonServers *servers, knownServer *k)
     s->off |= k->at.netns != servers->ownNetns;
 }
 
-/* Finds the process that listens there, in the namespace of the packets or else in another one: *netns. 0: none.
- * *again: as in ebpfMonHostSocketsFind. */
-static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint32_t *netns, uint64_t *again)
+/* Finds the process that listens there, in the namespace of the packets or else in another one: *netns. 0: none. */
+static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *peer, uint32_t *netns,
+                          ebpfMonHostLook *look)
 {
     struct ebpfMonPeer any = *peer;
-    pid_t pid = servers->readers.findProcess(servers->host, peer, again);
+    pid_t pid = servers->readers.findProcess(servers->host, peer, look);
 
     *netns = peer->netns;
     if (pid || !peer->netns || ebpfMonIsLoopback(peer->saddr, peer->saddr6))
         return pid;
     any.netns = 0;
-    pid = servers->readers.findProcess(servers->host, &any, again);
+    pid = servers->readers.findProcess(servers->host, &any, look);
     *netns = pid ? servers->readers.readNetns(pid) : 0;
     return pid;
 }
@@ -322,7 +322,7 @@ static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *pee
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)
 {
     unsigned i = findListener(servers, peer);
-    uint64_t again;
+    ebpfMonHostLook look = { .isRead = 0 };
     uint32_t netns;
     pid_t pid;
 
@@ -333,9 +333,9 @@ static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct 
         findIoc(servers, servers->listeners[i].pid, &k->server); /* it may have changed since the last refresh */
         return;
     }
-    pid = findAnywhere(servers, peer, &netns, &again);
-    if (!pid && again)
-        k->lookedAt = again - VALID_NS;
+    pid = findAnywhere(servers, peer, &netns, &look);
+    if (!pid && look.again) /* another one may listen since then */
+        k->lookedAt = look.again - VALID_NS;
     if (!pid && k->server.name[0])
         return; /* it has ended; packets that are still read were for it */
     memset(&k->server, 0, sizeof(k->server));

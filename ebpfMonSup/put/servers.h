@@ -28,7 +28,7 @@ typedef struct {
     int      (*readSockets)(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
                             ebpfMonSocketOwners *owners, ebpfMonServerSocket **list);
     int      (*accepts)(const ebpfMonServerSocket *socket, const struct ebpfMonPeer *peer);
-    pid_t    (*findProcess)(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again);
+    pid_t    (*findProcess)(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, ebpfMonHostLook *look);
     int      (*readName)(pid_t pid, char *buf, size_t size); /* -1: it has ended */
     long     (*readQueue)(pid_t pid, const struct ebpfMonPeer *peer); /* as ebpfMonTcpDiagReadQueue */
     uint32_t (*readNetns)(pid_t pid);

@@ -59,9 +59,8 @@ static pid_t otherPid = OTHER_PID;
 static uint32_t netns; /* of the packets */
 static int isAway;     /* the server is in another one */
 
-static pid_t findProcess(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, uint64_t *again)
+static pid_t findProcess(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, ebpfMonHostLook *look)
 {
-    *again = 0;
     return (isAway && peer->netns) || peer->sport == htons(NOWHERE_PORT) ? 0 : otherPid;
 }
 
