@@ -534,7 +534,7 @@ pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer 
     uint64_t begin = ebpfMonClockMonotonic();
     hostSocket *h;
 
-    if (!look->isRead && begin >= host->paid) {
+    if (!look->isRead && (begin >= host->paid || look->isUrgent)) {
         readHost(host, 0);
         payLook(host, begin);
         look->isRead = 1;

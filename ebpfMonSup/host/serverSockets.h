@@ -78,8 +78,9 @@ void ebpfMonHostSocketsFree(ebpfMonHostSockets *host);
 
 /* Zeros at first; one for all questions about a connection. */
 typedef struct {
-    int      isRead; /* all that listen were read for it */
-    uint64_t again;  /* monotonic ns; before then the same is answered, because it was read some time ago. 0: it is new */
+    int      isUrgent; /* all that listen must be read for it */
+    int      isRead;   /* … they were */
+    uint64_t again;    /* monotonic ns; before then the same is answered, from what was read some time ago. 0: it is new */
 } ebpfMonHostLook;
 
 pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, ebpfMonHostLook *look);

@@ -322,7 +322,7 @@ static pid_t findAnywhere(ebpfMonServers *servers, const struct ebpfMonPeer *pee
 static void lookForServer(ebpfMonServers *servers, knownServer *k, const struct ebpfMonPeer *peer)
 {
     unsigned i = findListener(servers, peer);
-    ebpfMonHostLook look = { .isRead = 0 };
+    ebpfMonHostLook look = { .isUrgent = k->server.pid != 0 }; /* its port may be another server's now */
     uint32_t netns;
     pid_t pid;
 

@@ -25,7 +25,8 @@ static unsigned watchedIocs;           /* of the last call of readSockets … */
 static pid_t lastPid;                  /* … and its last process */
 static pid_t process;                  /* the process that findProcess finds */
 static unsigned looks;                 /* number of calls of findProcess */
-static uint64_t again;                 /* … which says so */
+static uint64_t again;                 /* … which says so … */
+static int wasUrgent;                  /* … and was asked so */
 static unsigned ports[8], portCount;
 
 static int readSockets(const pid_t *pids, unsigned watched, unsigned count, unsigned max,
@@ -55,6 +56,7 @@ static uint32_t readNetns(pid_t pid)
 static pid_t findProcess(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, ebpfMonHostLook *look)
 {
     look->again = again;
+    wasUrgent = look->isUrgent;
     looks++;
     return peer->netns && processNetns && peer->netns != processNetns ? 0 : process;
 }
@@ -336,6 +338,8 @@ static void testOldAnswer(ebpfMonServers *servers)
     process = 4712;
     testOk(!ebpfMonServersFind(servers, &peer, 202 * SECOND + 1)->pid && looks == before + 1, "it is not read at once");
     testOk(ebpfMonServersFind(servers, &peer, 203 * SECOND)->pid == 4712, "but when that may be done again");
+    testOk(!wasUrgent && ebpfMonServersFind(servers, &peer, 220 * SECOND) && wasUrgent,
+           "where a server was, all is read in any case");
 }
 
 static int listenAt(struct sockaddr_in *in)
@@ -414,7 +418,7 @@ MAIN(testServers)
     ebpfMonTarget *a, *b;
     ebpfMonServers *servers;
 
-    testPlan(47);
+    testPlan(48);
     targets = ebpfMonTargetsNew();
     a = addIoc(100, "iocA", 1);
     b = addIoc(101, "iocB", 0);
