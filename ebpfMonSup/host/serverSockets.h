@@ -80,7 +80,7 @@ void ebpfMonHostSocketsFree(ebpfMonHostSockets *host);
 typedef struct {
     int      isUrgent; /* all that listen must be read for it */
     int      isRead;   /* … they were */
-    uint64_t again;    /* monotonic ns; before then the same is answered, from what was read some time ago. 0: it is new */
+    uint64_t again;    /* monotonic ns; before then the same is answered, from what was read earlier. 0: it is new */
 } ebpfMonHostLook;
 
 pid_t ebpfMonHostSocketsFind(ebpfMonHostSockets *host, const struct ebpfMonPeer *peer, ebpfMonHostLook *look);
