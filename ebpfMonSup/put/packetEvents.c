@@ -179,20 +179,22 @@ static void forgetTranslated(translatedCircuits *t, const struct ebpfMonPeer *pe
 /* --- puts of packets --- */
 
 struct ebpfMonPacketPuts {
-    ebpfMonPutClients *clients;    /* these two are the caller's */
+    ebpfMonTargets    *targets;    /* these three are the caller's */
+    ebpfMonPutClients *clients;
     ebpfMonLinkWrites *linkWrites;
     ebpfMonPutSink     sink;
     void              *arg;
     ebpfMonPut         put;        /* the one that is being finished: too large for the stack */
 };
 
-ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink,
-                                        void *arg)
+ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
+                                        ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink, void *arg)
 {
     ebpfMonPacketPuts *puts = calloc(1, sizeof(*puts));
 
     if (!puts)
         return NULL;
+    puts->targets = targets;
     puts->clients = clients;
     puts->linkWrites = linkWrites;
     puts->sink = sink;
@@ -205,13 +207,15 @@ void ebpfMonPacketPutsFree(ebpfMonPacketPuts *puts)
     free(puts);
 }
 
-static void setPv(const ebpfMonPacketPut *p, ebpfMonPut *put)
+static void setPv(ebpfMonTargets *targets, const ebpfMonPacketPut *p, ebpfMonPut *put)
 {
     if (!p->channel[0]) {
         snprintf(put->pv, sizeof(put->pv), "sid %u", p->sid);
         return;
     }
     ebpfMonTextCopyBytes(put->pv, sizeof(put->pv), p->channel, ebpfMonPacketTextGetNameLength(p->channel));
+    if (p->iocId)
+        ebpfMonRecordNameSettle(targets, p->iocId, put->pv, sizeof(put->pv));
     if (strcmp(put->pv, p->channel) != 0)
         ebpfMonTextCopy(put->channel, sizeof(put->channel), p->channel);
 }
@@ -306,7 +310,7 @@ void ebpfMonPacketPutsFinish(ebpfMonPacketPuts *puts, const ebpfMonPacketPut *p,
     put->seen = EBPFMON_SEEN_WIRE;
     put->through = p->pva ? ebpfMonByPva : ebpfMonByCa;
     snprintf(put->ioc, sizeof(put->ioc), "%s", server);
-    setPv(p, put);
+    setPv(puts->targets, p, put);
     if (!p->pva && ebpfMonCaTypeIsAcknowledge(p->dbrType))
         setAcknowledge(p, put);
     else

@@ -27,10 +27,10 @@
 
 typedef struct ebpfMonPacketPuts ebpfMonPacketPuts;
 
-/* "sink" receives each put, with its texts; iocId, tid and id are 0. Clients and links stay the caller's. NULL without
- * memory. */
-ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonPutClients *clients, ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink,
-                                        void *arg);
+/* "sink" receives each put, with its texts; iocId, tid and id are 0. Targets, clients and links stay the caller's. NULL
+ * without memory. */
+ebpfMonPacketPuts *ebpfMonPacketPutsNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
+                                        ebpfMonLinkWrites *linkWrites, ebpfMonPutSink sink, void *arg);
 void ebpfMonPacketPutsFree(ebpfMonPacketPuts *puts);
 
 /* "packet": as ebpfMonPutJoinTakeUnmatched returns it; it stays the caller's. "server": the name of its server.

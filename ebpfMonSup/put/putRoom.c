@@ -440,7 +440,7 @@ int ebpfMonPutRoomMake(ebpfMonPutRoom *room, const ebpfMonPutRoomUses *uses)
     room->servers = ebpfMonServersNew(uses->targets, NULL);
     if (room->servers)
         room->otherServers = newOtherServers(uses->targets, room->servers, uses->packetServers);
-    room->packetPuts = ebpfMonPacketPutsNew(room->clients, room->linkWrites, uses->packetPut, uses->arg);
+    room->packetPuts = ebpfMonPacketPutsNew(uses->targets, room->clients, room->linkWrites, uses->packetPut, uses->arg);
     room->gateways = ebpfMonGatewaysNew(room->clients, &gateways);
     if (room->gateways)
         room->packetEvents = ebpfMonPacketEventsNew(room->join, room->servers, room->packetPuts, room->gateways,

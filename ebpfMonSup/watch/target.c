@@ -13,6 +13,7 @@
 #include "host/procRead.h"
 #include "model/filter.h"
 #include "model/published.h"
+#include "model/put.h"
 #include "watch/target.h"
 
 #define HOLDERS_MAX 4 /* of one name: one that lives, and some that have just ended */
@@ -53,6 +54,22 @@ int ebpfMonRecordNameFind(const ebpfMonTarget *target, uint64_t precord, char *n
 
     snprintf(name, size, "%s", index >= 0 ? ebpfMonCatalogueName(target->cat, (uint32_t)index) : "");
     return index >= 0;
+}
+
+void ebpfMonRecordNameSettle(ebpfMonTargets *targets, uint32_t iocId, char *pv, size_t size)
+{
+    size_t n = ebpfMonPutGetRecordLength(pv);
+    char record[EBPFMON_NAME_SIZE], text[2 * EBPFMON_NAME_SIZE];
+    const ebpfMonTarget *t;
+    long index;
+
+    ebpfMonTextCopyBytes(record, sizeof(record), pv, n);
+    ebpfMonTargetsLock(targets);
+    t = ebpfMonTargetsFindById(targets, iocId);
+    index = t && t->cat ? ebpfMonCatalogueFind(t->cat, record) : -1;
+    snprintf(text, sizeof(text), "%s%s", index >= 0 ? ebpfMonCatalogueName(t->cat, (uint32_t)index) : record, pv + n);
+    ebpfMonTargetsUnlock(targets);
+    ebpfMonTextCopy(pv, size, text);
 }
 
 struct ebpfMonTargets {

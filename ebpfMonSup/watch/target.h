@@ -267,4 +267,8 @@ void ebpfMonTargetTextTellApart(ebpfMonTargets *targets, pid_t pid, char name[EB
  * record, or "target" is NULL; "name" is empty. The caller holds the targets lock. */
 int ebpfMonRecordNameFind(const ebpfMonTarget *target, uint64_t precord, char *name, size_t size);
 
+/* "pv": RECORD or RECORD.FIELD of this IOC; in place of an alias it gets the record's own name. Takes the lock of the
+ * targets. */
+void ebpfMonRecordNameSettle(ebpfMonTargets *targets, uint32_t iocId, char *pv, size_t size);
+
 #endif

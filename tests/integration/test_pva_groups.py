@@ -19,7 +19,8 @@ def record(group, member, order, fields):
 
 
 DB = db.READY + "".join(record(group, member, i + 1, fields) for group, both in MEMBERS.items()
-                        for i, (member, fields) in enumerate(zip("AB", both)))
+                        for i, (member, fields) in enumerate(zip("AB", both))) + \
+    'record(ao, "$(P)OWN") { field(DISP, "1") alias("$(P)ALIAS") }\n'
 
 
 @pytest.fixture(scope="module", params=["softIocPVA", "pvxs"])
@@ -70,3 +71,17 @@ def test_refused_member(monitor, log, ioc, group, atomic, written, result, said)
         until(lambda: "and made other members" in monitor.lines("PUT_LOG"), 10, lambda: monitor.lines("PUT_LOG"))
     if written:
         until(lambda: f", group {ioc.prefix}{group}" in monitor.lines("PUT_LOG"), 10, lambda: monitor.lines("PUT_LOG"))
+
+
+def test_refused_alias(monitor, log, ioc):
+    """Only packets show it: it has the record's own name all the same, as if the record had made it."""
+    monitor.wait_ioc(ioc)
+    before = len(log.of(ioc.prefix + "OWN"))
+    with loopback.pva_context(ioc.port, nt=False) as context:
+        try:
+            context.put(ioc.prefix + "ALIAS.DESC", "x", timeout=30)
+        except Exception:  # noqa: BLE001: p4p has several; QSRV 1 answers that all is well
+            pass
+    line, = log.next(1, ioc.prefix + "OWN", before)
+    assert (line["pv"], line["channel"], line["seen"]) == (ioc.prefix + "OWN.DESC", ioc.prefix + "ALIAS.DESC", "wire"), line
+    assert line["result"] in ("failed", "unwritten"), line

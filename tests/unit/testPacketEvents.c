@@ -580,7 +580,7 @@ MAIN(testPacketEvents)
     strcpy(ioc->name, "iocA");
     ebpfMonTargetsAdd(targets, ioc);
     servers = ebpfMonServersNew(targets, &readers);
-    packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
+    packetPuts = ebpfMonPacketPutsNew(targets, clients, linkWrites, onPut, NULL);
     testWanted();
     testOldValues();
     testWatched();

@@ -370,7 +370,7 @@ MAIN(testPacketPuts)
     testPlan(46);
     testNames();
     linkWrites = ebpfMonLinkWritesNew();
-    packetPuts = ebpfMonPacketPutsNew(clients, linkWrites, onPut, NULL);
+    packetPuts = ebpfMonPacketPutsNew(NULL, clients, linkWrites, onPut, NULL);
     testCa();
     testAcknowledgements();
     testLink();
