@@ -397,14 +397,15 @@ static __always_inline int isWantedTcp(struct __sk_buff *skb, const struct packe
 
 /* Nonzero: a wanted datagram. pvAccess servers answer a search from a port of their own choice, to a port of the client
  * (pvAccessCPP, blockingUDPTransport.cpp: "search responses all always send from sendTransport"). We know these by
- * their magic byte. */
+ * their magic byte. A client of CA may search at a port at which nobody listens. */
 static __always_inline int isWantedUdp(struct __sk_buff *skb, const struct packet *packet)
 {
-    __u8 p[8];
+    __u32 at = packet->l4 + UDP_HEADER;
+    __u8 p[EBPFMON_SHORT];
 
     if (isExpected(packet->tcp.source) || isExpected(packet->tcp.dest))
         return 1;
-    return !bpf_skb_load_bytes(skb, packet->l4 + 8, p, sizeof(p)) && isPva(p);
+    return !bpf_skb_load_bytes(skb, at, p, sizeof(p)) && (isPva(p) || isCaSearch(skb, at, p));
 }
 
 /* Reads the headers; the IP header begins at "ip". At a hook of a device ("ip" is not 0) a program may read the packet

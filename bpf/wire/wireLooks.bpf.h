@@ -9,6 +9,8 @@
 
 #define CA_LAST          27     /* caProto.h: CA_PROTO_SERVER_DISCONN */
 #define CA_VERSION       0
+#define CA_SEARCH        6
+#define CA_HEADER        16     /* bytes */
 #define PVA_MAGIC        0xca
 #define PVA_VERSION      4      /* the newest that we know: the protocol revision of the specification */
 #define PVA_RESERVED     0x0e   /* bits of the flags that must be 0 */
@@ -45,6 +47,16 @@ static __always_inline enum looks isCa(const __u8 *p)
 static __always_inline enum looks lookAtHead(const __u8 *p)
 {
     return isPva(p) ? PVA : isCa(p);
+}
+
+/* Nonzero: a datagram that searches by Channel Access, or answers: it begins with the version ("p"), and the search
+ * follows (udpiiu.cpp, pushVersionMsg; rsrv, cas_send_dg_msg). */
+static __always_inline int isCaSearch(struct __sk_buff *skb, __u32 at, const __u8 *p)
+{
+    __u8 next[EBPFMON_SHORT];
+
+    return isCa(p) == CA_HELLO && !bpf_skb_load_bytes(skb, at + CA_HEADER, next, sizeof(next)) && isCa(next) == CA &&
+           next[1] == CA_SEARCH;
 }
 
 /* Looks at the first bytes of a packet's data: enum looks. "begins": these are the first data of their direction. A

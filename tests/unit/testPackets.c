@@ -14,6 +14,8 @@
 #define CROWD 25000 /* connections; six for each place (begun, bpf/wire/wire.bpf.c) */
 
 static const uint8_t caCreate[24] = { 0, 18, 0, 8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 13, 'A', ':', 'B' };
+static const uint8_t caSearch[40] = { 0, 0, 0, 0, 0, 1, 0, 13, 0, 0, 0, 0, 0, 0, 0, 0,
+                                      0, 6, 0, 8, 0, 5, 0, 13, 0, 0, 0, 1, 0, 0, 0, 1, 'A', ':', 'B' };
 static const uint8_t pvaOrder[8] = { 0xca, 2, 0x41, 2 };
 static const char http[] = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
@@ -337,15 +339,20 @@ static void testUdp(void)
     datagram(33030, pvaOrder, sizeof(pvaOrder));
     catchUp();
     testOk(seen.packets == 1, "any port, a PVA message: %u", seen.packets);
+    datagram(33030, caSearch, sizeof(caSearch));
+    datagram(33030, caSearch, 16);
+    datagram(33030, caCreate, sizeof(caCreate));
+    catchUp();
+    testOk(seen.packets == 2, "any port, a CA search, but no version alone, nor another message: %u", seen.packets);
     ebpfMonPacketsExpectPort(source, 33030, 1);
     datagram(33030, caVersion, sizeof(caVersion));
     datagram(33030, "", 0);
     catchUp();
-    testOk(seen.packets == 2, "a port that we named, but not a datagram without a message: %u", seen.packets);
+    testOk(seen.packets == 3, "a port that we named, but not a datagram without a message: %u", seen.packets);
     ebpfMonPacketsExpectPort(source, 33030, 0);
     datagram(33030, caVersion, sizeof(caVersion));
     catchUp();
-    testOk(seen.packets == 2, "a port that we did not name any more: %u", seen.packets);
+    testOk(seen.packets == 3, "a port that we did not name any more: %u", seen.packets);
 }
 
 #define DIALOGUE 1600
@@ -413,7 +420,7 @@ MAIN(testPackets)
     ebpfMonPacketsStats stats;
     Pair ca, other;
 
-    testPlan(48);
+    testPlan(49);
     if (skipWithoutNetwork(46))
         return testDone();
     ca = pairOpen(33020);
