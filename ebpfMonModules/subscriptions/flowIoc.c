@@ -4,12 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/array.h"
 #include "common/clock.h"
 #include "common/text.h"
 #include "common/worker.h"
-#include "shared/functionSite.h"
+#include "code/elfSymbols.h"
+#include "code/image.h"
 #include "code/mapping.h"
 #include "host/foreign.h"
 #include "host/memory.h"
@@ -17,7 +19,7 @@
 #include "subscriptions/flowIoc.h"
 
 #define STALL_NS (2 * EBPFMON_SECOND_NS) /* what does not move for so long stands still */
-#define FILE_SECONDS 0.25
+#define FILE_SECONDS 2.0
 #define OTHERS_COST  0.001 /* cores */
 #define TRIES    3   /* the lists change while they are read */
 
@@ -278,7 +280,25 @@ typedef struct {
     pid_t    pid;
     uint64_t at;
     char     file[64];      /* its name without folders; "": not found */
+    char     function[128]; /* "": the file has no symbol for it */
 } fileOfCode;
+
+static void readFunction(fileOfCode *f, const ebpfMonMapping *map)
+{
+    char path[4352];
+    int fd = ebpfMonImageCacheFindPath(f->pid, map, path, sizeof(path)) ? -1 : ebpfMonForeignOpenFile(path);
+    uint64_t bias, offset;
+    ebpfMonElfFile elf;
+
+    if (fd < 0)
+        return;
+    if (ebpfMonElfOpen(&elf, fd) == 0) {
+        if (ebpfMonMappingBias(elf.segment, elf.nSegments, map, &bias) == 0)
+            ebpfMonElfNameCode(&elf, f->at - bias, f->function, sizeof(f->function), &offset);
+        ebpfMonElfClose(&elf);
+    }
+    close(fd);
+}
 
 static void findFile(void *data)
 {
@@ -291,8 +311,10 @@ static void findFile(void *data)
     while (!f->file[0] && ebpfMonMappingsReadNext(&mappings, &map)) {
         const char *name = strrchr(map.path, '/');
 
-        if (f->at >= map.start && f->at < map.end && name)
-            snprintf(f->file, sizeof(f->file), "%s", name + 1);
+        if (f->at < map.start || f->at >= map.end || !name)
+            continue;
+        snprintf(f->file, sizeof(f->file), "%s", name + 1);
+        readFunction(f, &map);
     }
     ebpfMonMappingsClose(&mappings);
 }
@@ -303,7 +325,6 @@ static ebpfMonFlowOwner findOwner(pid_t pid, uint64_t at)
 {
     static const ebpfMonForeignJob job = { findFile, free };
     fileOfCode *f = calloc(1, sizeof(*f));
-    ebpfMonFunctionPlace place = { .path = "" };
     ebpfMonFlowOwner owner = ebpfMonFlowNobody;
 
     if (!f)
@@ -316,10 +337,10 @@ static ebpfMonFlowOwner findOwner(pid_t pid, uint64_t at)
         owner = ebpfMonFlowQsrv1;
     else if (strncmp(f->file, "libpvxsIoc", strlen("libpvxsIoc")) == 0)
         owner = ebpfMonFlowQsrv2;
-    else if (f->file[0] && ebpfMonCodePlaceFind(pid, at, 0, 0, &place) == 0)
-        owner = strstr(place.name, "pdb_single_event") || strstr(place.name, "pdb_group_event") ? ebpfMonFlowQsrv1 :
-                strstr(place.name, "pvxs") ? ebpfMonFlowQsrv2 :
-                strstr(place.name, "dbSubscriptionEventCallback") ? ebpfMonFlowInside : ebpfMonFlowNobody;
+    else
+        owner = strstr(f->function, "pdb_single_event") || strstr(f->function, "pdb_group_event") ? ebpfMonFlowQsrv1 :
+                strstr(f->function, "pvxs") ? ebpfMonFlowQsrv2 :
+                strcmp(f->function, "dbSubscriptionEventCallback") == 0 ? ebpfMonFlowInside : ebpfMonFlowNobody;
     free(f);
     return owner;
 }

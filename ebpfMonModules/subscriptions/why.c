@@ -503,12 +503,12 @@ static void judgePost(why *w)
     char text[200], others[100], asg[41], reason[300];
     whyVerdict posted = comparePosted(w, isArchive ? "ALST" : "MLST", isArchive ? "ADEL" : "MDEL", text, sizeof(text));
 
-    if (w->known >= 0 && !w->matching && w->client[0] && hasHiddenClients(w))
+    if ((w->isUnconnected = w->known >= 0 && !w->matching && w->client[0] &&
+         ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0]))
+        setStep(w, stepPost, whyStops, "the client \"%.60s\" is not connected: %s", w->client, reason);
+    else if (w->known >= 0 && !w->matching && w->client[0] && hasHiddenClients(w))
         setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed by Channel Access; a pvAccess client has, "
                 "whose connection is older than the monitor", w->client);
-    else if ((w->isUnconnected = w->known >= 0 && !w->matching && w->client[0] &&
-              ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0]))
-        setStep(w, stepPost, whyStops, "the client \"%.60s\" is not connected: %s", w->client, reason);
     else if (w->known >= 0 && !w->matching && w->client[0] && w->isRenamed)
         setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it by this name; a gateway has, "
                 "perhaps for it", w->client);

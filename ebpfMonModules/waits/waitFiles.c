@@ -19,6 +19,7 @@
 
 typedef struct {
     unsigned long inode;
+    const char *protocol; /* "" of TCP, "UDP " */
     char text[100];
 } socketPeer;
 
@@ -31,9 +32,10 @@ static int findPeer(void *arg, const ebpfMonTcpRow *row)
         return 0;
     inet_ntop(row->v4 ? AF_INET : AF_INET6, row->v4 ? (const void *)&row->remote : row->remote6, addr, sizeof(addr));
     if (row->remotePort)
-        snprintf(p->text, sizeof(p->text), "%s:%u", addr, (unsigned)ntohs(row->remotePort));
+        snprintf(p->text, sizeof(p->text), "%s%s:%u", p->protocol, addr, (unsigned)ntohs(row->remotePort));
     else
-        snprintf(p->text, sizeof(p->text), "connections to port %u", (unsigned)ntohs(row->localPort));
+        snprintf(p->text, sizeof(p->text), "%s to %sport %u", p->protocol[0] ? "datagrams" : "connections", p->protocol,
+                 (unsigned)ntohs(row->localPort));
     return 1;
 }
 
@@ -144,12 +146,14 @@ static void addServer(pid_t pid, char *text, size_t size)
 static void nameNumber(pid_t pid, unsigned file, int isWrite, char *text, size_t size)
 {
     char name[16], link[200], peers[120] = "";
-    socketPeer peer = { .inode = 0 };
+    socketPeer peer = { .protocol = "" };
 
     snprintf(name, sizeof(name), "fd/%u", file);
     ebpfMonProcReadLink(pid, name, link, sizeof(link));
     ebpfMonTextClean(link, sizeof(link));
-    if (sscanf(link, "socket:[%lu]", &peer.inode) == 1 && ebpfMonTcpRows(pid, ALL_STATES, findPeer, &peer))
+    if (sscanf(link, "socket:[%lu]", &peer.inode) == 1 &&
+        (ebpfMonTcpRows(pid, ALL_STATES, findPeer, &peer) ||
+         (peer.protocol = "UDP ", ebpfMonUdpRows(pid, findPeer, &peer))))
         snprintf(text, size, "%s", peer.text);
     else if (strncmp(link, "pipe:", 5) == 0) {
         findHolders(pid, link, isWrite ? O_WRONLY : O_RDONLY, -1, peers, sizeof(peers));

@@ -3,7 +3,8 @@
  * A thread that waits for a mutex is in the system call futex. Its first argument is the address of the mutex
  * (pthread_mutex_t of glibc begins with the futex). With priority inheritance, as Base makes them, the kernel keeps the
  * owner's tid in the futex (FUTEX_LOCK_PI, futex(2)). Without, glibc writes 2 into the futex when somebody waits, and
- * the owner behind it (struct __pthread_mutex_s).
+ * the owner behind it (struct __pthread_mutex_s). Who waits for the end of a thread waits until its tid is 0
+ * (pthread_join_common.c).
  */
 #include <ctype.h>
 #include <linux/futex.h>
@@ -12,10 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/select.h>
 
 #include "code/stack.h"
 #include "common/array.h"
 #include "common/text.h"
+#include "host/procInfo.h"
 #include "host/procRead.h"
 #include "host/syscallName.h"
 #include "ioc/baseLayout.h"
@@ -28,6 +31,7 @@
 #define WAITER_FRAMES 5 /* functions of a thread that waits for another one */
 #define MUTEX_KINDS 3   /* PTHREAD_MUTEX_…: 0 to 3; with 16 robust, with 32 priority inheritance */
 #define PRIO_INHERIT 32
+#define SHARED      128 /* PTHREAD_MUTEX_PSHARED_BIT */
 #define GIL_COND    32  /* in struct _gil_runtime_state */
 #define GIL_INTERVAL_MAX 1000000000 /* us: sys.setswitchinterval() */
 #define PYTHON_THREAD_WORDS 64
@@ -92,24 +96,6 @@ static const ebpfMonWaitThread *findThread(const ebpfMonWaitGraph *g, pid_t tid)
     return NULL;
 }
 
-/* Nonzero: it waits for a mutex, and *inner has it. */
-static int readOwner(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, pid_t *inner)
-{
-    int operation = (int)t->arg[1] & FUTEX_CMD_MASK;
-    uint32_t word[5]; /* __lock, __count, __owner, __nusers, __kind */
-
-    if (t->call < 0 || t->call != ebpfMonSyscallNumber("futex") || !t->arg[0] ||
-        ebpfMonMemReadNow(g->pid, t->arg[0], word, sizeof(word)))
-        return 0;
-    if (operation == FUTEX_LOCK_PI || operation == 13) { /* FUTEX_LOCK_PI2, since Linux 5.14 */
-        *inner = (pid_t)(word[0] & FUTEX_TID_MASK);
-        return *inner != 0;
-    }
-    *inner = (pid_t)word[2];
-    return (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET) && (uint32_t)t->arg[2] == 2 && word[0] == 2 &&
-           word[2] && word[3] == 1 && word[4] <= MUTEX_KINDS && (word[4] == 1 ? word[1] > 0 : word[1] == 0);
-}
-
 /* The thread with this tid in its own namespace. */
 static const ebpfMonWaitThread *findInner(const ebpfMonWaitGraph *g, pid_t inner)
 {
@@ -119,22 +105,66 @@ static const ebpfMonWaitThread *findInner(const ebpfMonWaitGraph *g, pid_t inner
     return NULL;
 }
 
+/* Nonzero: it waits for a read-write lock that *inner has to write: for __wrphase_futex or __writers_futex of struct
+ * __pthread_rwlock_arch_t, whose lowest bits are WRPHASE and WRLOCKED then (pthread_rwlock_common.c). */
+static int readWriter(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, pid_t *inner)
+{
+    enum { readers, wrphase = 2, writers, curWriter = 6, isShared, WORDS };
+    uint32_t word[WORDS];
+
+    for (unsigned at = wrphase; at <= writers; at++) {
+        if (ebpfMonMemReadNow(g->pid, t->arg[0] - at * sizeof(word[0]), word, sizeof(word)) ||
+            (word[readers] & 3) != 3 || word[isShared] || word[at] != (uint32_t)t->arg[2] || word[at] != 3)
+            continue;
+        *inner = (pid_t)word[curWriter];
+        return findInner(g, *inner) != NULL;
+    }
+    return 0;
+}
+
+/* Nonzero: it waits for a mutex, and *inner has it; or for the end of the thread *inner. */
+static int readOwner(const ebpfMonWaitGraph *g, ebpfMonWaitThread *t, pid_t *inner)
+{
+    int operation = (int)t->arg[1] & FUTEX_CMD_MASK, isWait = operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET;
+    uint32_t word[5], kind; /* __lock, __count, __owner, __nusers, __kind */
+
+    if (t->call < 0 || t->call != ebpfMonSyscallNumber("futex") || !t->arg[0] ||
+        ebpfMonMemReadNow(g->pid, t->arg[0], word, sizeof(word)))
+        return 0;
+    if (operation == FUTEX_LOCK_PI || operation == 13) { /* FUTEX_LOCK_PI2, since Linux 5.14 */
+        *inner = (pid_t)(word[0] & FUTEX_TID_MASK);
+        return *inner != 0;
+    }
+    *inner = (pid_t)word[0];
+    t->isEnd = isWait && !(t->arg[1] & FUTEX_PRIVATE_FLAG) && (uint32_t)t->arg[2] == word[0] && *inner != t->inner &&
+               findInner(g, *inner);
+    t->isReadWrite = isWait && !t->isEnd && readWriter(g, t, inner);
+    if (t->isEnd || t->isReadWrite)
+        return 1;
+    *inner = (pid_t)word[2];
+    kind = word[4] & ~(uint32_t)SHARED;
+    return isWait && (uint32_t)t->arg[2] == 2 && word[0] == 2 && word[2] && word[3] == 1 && kind <= MUTEX_KINDS &&
+           (kind == 1 ? word[1] > 0 : word[1] == 0);
+}
+
 static void findOwners(ebpfMonWaitGraph *g)
 {
     for (size_t i = 0; i < g->threads; i++) {
         ebpfMonWaitThread *t = &g->thread[i];
         const ebpfMonWaitThread *owner;
+        int isShared = !(t->arg[1] & FUTEX_PRIVATE_FLAG), isOurs = t->inner == t->tid;
         pid_t inner;
 
         if (t->state != 'S' || !readOwner(g, t, &inner))
             continue;
         t->mutex = t->arg[0];
         t->isTimed = t->arg[3] != 0;
-        owner = findInner(g, inner);
+        /* the number may be of another namespace */
+        owner = isShared && !isOurs && !t->isEnd ? NULL : findInner(g, inner);
         t->owner = owner ? owner->tid : 0;
-        /* A mutex that processes share may be another one's. A thread that came after the list was read is in the next
-         * list. */
-        t->ended = owner || g->threads == THREADS_MAX || !(t->arg[1] & FUTEX_PRIVATE_FLAG) ? 0 : inner;
+        /* A thread that came after the list was read is in the next list. */
+        t->ended = owner || g->threads == THREADS_MAX || isShared ? 0 : inner;
+        t->far = isShared && isOurs && !owner ? inner : 0;
     }
 }
 
@@ -291,14 +321,20 @@ pid_t ebpfMonWaitGraphFindCycle(const ebpfMonWaitGraph *g, pid_t tid)
 
 /* --- what a thread waits for ------------------------------------------------------------------------------------ */
 
-/* "the lock set of REC", "port L0", "a mutex of asynManager.c:602", "a mutex". */
-static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t address, char *text,
-                      size_t size)
+/* "the lock set of REC", "port L0", "a mutex of asynManager.c:602", "a mutex"; "the end of cbLow". */
+static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonWaitThread *t,
+                      char *text, size_t size)
 {
+    const ebpfMonWaitThread *owner = findThread(g, t->owner);
+    uint64_t address = t->mutex;
     const ebpfMonMutex *m;
     char file[256];
     long record;
 
+    if (t->isEnd || t->isReadWrite) {
+        snprintf(text, size, t->isEnd ? "the end of %s" : "a read-write lock", owner ? owner->name : "a thread");
+        return;
+    }
     if (!g->mutexes)
         readMutexes(g, mem, cat);
     m = g->mutexes ? ebpfMonMutexesFind(g->mutexes, address) : NULL;
@@ -344,12 +380,36 @@ static void addPlace(pid_t pid, pid_t tid, unsigned most, char *text, size_t siz
     }
 }
 
+/* The file for which it waits in poll or select, and to read or write it; -1: for several, or none. */
+static int findPolled(pid_t pid, const char *call, const uint64_t *arg, int *isWrite)
+{
+    uint64_t bits[FD_SETSIZE / 64];
+    int found = -1, count = 0;
+    struct pollfd poll;
+
+    if ((strcmp(call, "poll") == 0 || strcmp(call, "ppoll") == 0) && arg[1] == 1 &&
+        ebpfMonMemReadNow(pid, arg[0], &poll, sizeof(poll)) == 0) {
+        *isWrite = (poll.events & POLLOUT) != 0;
+        return poll.fd;
+    }
+    for (int set = 1; set <= 2 && (strcmp(call, "select") == 0 || strcmp(call, "pselect6") == 0); set++) {
+        if (!arg[set] || arg[0] > FD_SETSIZE || ebpfMonMemReadNow(pid, arg[set], bits, (arg[0] + 63) / 64 * 8))
+            continue;
+        for (unsigned i = 0; i < arg[0]; i++)
+            if (bits[i / 64] >> i % 64 & 1) {
+                found = (int)i;
+                *isWrite = set == 2;
+                count++;
+            }
+    }
+    return count == 1 ? found : -1;
+}
+
 /* "waits in recvfrom for 10.1.2.3:502", "sleeps", "is stopped …": for what a thread waits that is no mutex. */
 static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, char *text, size_t size)
 {
     char call[32] = "", wchan[64], file[240];
-    struct pollfd poll;
-    uint64_t polled;
+    int polled, isWrite;
 
     if (t->call >= 0)
         ebpfMonSyscallName(t->call, call, sizeof(call));
@@ -360,11 +420,12 @@ static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, c
         snprintf(text, size, "runs");
     else if (ebpfMonWaitFileName(g->pid, call, t->arg, file, sizeof(file)))
         snprintf(text, size, "waits in %s for %s", call, file);
-    else if ((strcmp(call, "poll") == 0 || strcmp(call, "ppoll") == 0) && t->arg[1] == 1 &&
-             ebpfMonMemReadNow(g->pid, t->arg[0], &poll, sizeof(poll)) == 0) {
-        polled = (unsigned)poll.fd;
-        ebpfMonWaitFileName(g->pid, poll.events & POLLOUT ? "write" : "read", &polled, file, sizeof(file));
+    else if ((polled = findPolled(g->pid, call, t->arg, &isWrite)) >= 0) {
+        ebpfMonWaitFileName(g->pid, isWrite ? "write" : "read", &(uint64_t){ (unsigned)polled }, file, sizeof(file));
         snprintf(text, size, "waits in %s for %s", call, file);
+    } else if (strcmp(call, "wait4") == 0 && (pid_t)t->arg[0] > 0 && t->inner == t->tid &&
+               ebpfMonProcCommand((pid_t)t->arg[0], file, sizeof(file)) == 0) {
+        snprintf(text, size, "waits for the end of %.60s (pid %d)", file, (int)t->arg[0]);
     } else if (strcmp(call, "futex") == 0)
         snprintf(text, size, "waits for an event");
     else if (strstr(call, "nanosleep"))
@@ -405,11 +466,24 @@ void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpf
             at = findThread(g, at->owner);
         if (!at || t->tid == tid || at->tid != tid)
             continue;
-        nameMutex(g, mem, cat, t->mutex, what, sizeof(what));
+        nameMutex(g, mem, cat, t, what, sizeof(what));
         ebpfMonTextAdd(text, size, "  %s waits for %s", t->name, what);
         addPlace(g->pid, t->tid, WAITER_FRAMES, text, size);
         ebpfMonTextAdd(text, size, "\n");
     }
+}
+
+/* Who has a mutex that processes share. */
+static void addFarOwner(pid_t tid, char *text, size_t size)
+{
+    char command[64], status[4096];
+
+    if (ebpfMonProcCommand(tid, command, sizeof(command)) == 0 &&
+        ebpfMonProcReadText(tid, "status", status, sizeof(status)) > 0)
+        ebpfMonTextAdd(text, size, ", which %s (pid %d) has", command,
+                       (int)ebpfMonProcFindNumber(status, "\nTgid:", 0));
+    else
+        ebpfMonTextAdd(text, size, ", whose owner has ended (thread %d)", (int)tid);
 }
 
 int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
@@ -425,9 +499,10 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
         int isCycle = 0;
 
         seen[links++] = t->tid;
-        nameMutex(g, mem, cat, t->mutex, one, sizeof(one));
-        ebpfMonTextAdd(text, size, "%s%s waits for %s, which %s has", links == 1 ? "" : "; ", t->name, one,
-                       owner->name);
+        nameMutex(g, mem, cat, t, one, sizeof(one));
+        ebpfMonTextAdd(text, size, "%s%s waits for %s", links == 1 ? "" : "; ", t->name, one);
+        if (!t->isEnd)
+            ebpfMonTextAdd(text, size, ", which %s has", owner->name);
         for (int i = 0; i < links; i++)
             isCycle |= seen[i] == owner->tid;
         if (isCycle) {
@@ -441,7 +516,7 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
     if (!t)
         return 0;
     if (t->mutex && t->ended) {
-        nameMutex(g, mem, cat, t->mutex, one, sizeof(one));
+        nameMutex(g, mem, cat, t, one, sizeof(one));
         ebpfMonTextAdd(text, size, "%s%s waits for %s%s", links ? "; " : "", t->name, one,
                        t->isSame ? ", whose owner has ended" : "");
         if (t->isSame)
@@ -450,8 +525,10 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
         return t->isSame && !t->isTimed;
     }
     if (t->mutex) {
-        nameMutex(g, mem, cat, t->mutex, call, sizeof(call));
+        nameMutex(g, mem, cat, t, call, sizeof(call));
         snprintf(one, sizeof(one), "waits for %s", call);
+        if (t->far)
+            addFarOwner(t->far, one, sizeof(one));
     } else {
         describeEnd(g, t, one, sizeof(one));
     }

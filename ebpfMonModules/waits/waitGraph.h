@@ -26,6 +26,9 @@ typedef struct {
                            * port of asyn, in whose queue it waits, or Python's GIL; 0: for none */
     pid_t    owner;       /* tid of who has the mutex; 0: not known, or it has ended */
     pid_t    ended;       /* inner tid of an owner that has ended; 0: none has */
+    pid_t    far;         /* tid of an owner in another process that shares the mutex; 0: none, or not known */
+    int      isEnd;       /* it waits for the end of the owner (pthread_join), not for a mutex … */
+    int      isReadWrite; /* … or for a read-write lock, which the owner has to write */
     int      isTimed;     /* it waits for a time only */
     int      isSame;      /* at the look before it waited for the same, and has not run since */
 } ebpfMonWaitThread;

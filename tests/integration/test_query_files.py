@@ -13,9 +13,10 @@ import pytest
 from tests.harness import paths, rawca
 from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
+from tests.integration.test_subscriptions import Subscriber
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD SLEEPS_BY_SITE LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS SLOW_READERS TCP_RETRANSMITS""".split()
+USED = """SLEEPS_BY_RECORD SLEEPS_BY_SITE LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS SLOW_READERS TCP_RETRANSMITS UPDATES_POSTED UPDATES_FILTERED""".split()
 ROUNDS = 10
 SLOW_UPDATES = 600  # of an array: more than the buffers of a connection hold
 
@@ -29,7 +30,7 @@ def ioc(module_ioc):
 def monitor(module_monitor, ioc):
     template = paths.DB / "ebpfMonQuery.template"
     before = [f'dbLoadRecords("{template}", "P=$(EBPFMON_P),Q={q}")' for q in USED]
-    before += [f'ebpfMonQueryLoad "{QUERIES / f}.json"' for f in ("sleeps", "memoryFiles", "systemCalls")]
+    before += [f'ebpfMonQueryLoad "{QUERIES / f}.json"' for f in ("sleeps", "memoryFiles", "systemCalls", "records")]
     m = module_monitor(before=before).start()
     m.wait_ioc(ioc)
     return m
@@ -109,6 +110,23 @@ def test_locks(ioc, monitor):
         until(waited, 30, lambda: monitor.command("ebpfMonQueryPrint LOCKS_BY_RECORD"))
         ioc.put("HOLD.SCAN", "Passive")
     ioc.put("HOLD:BUSY.SNAM", "spinFor")
+
+
+def test_updates_that_a_filter_leaves_out(ioc, monitor):
+    """dbnd lets each third update through, as its client says. Its neighbour has no filter."""
+    name = ioc.prefix + "STEPS:A"
+    band = name + '.{"dbnd":{"abs":2.5}}'
+    ioc.put("STEPS:A", 0)
+    some, all_ = Subscriber(ioc, band, "some"), Subscriber(ioc, name, "all")
+    with Running(monitor, "UPDATES_POSTED") as posted, Running(monitor, "UPDATES_FILTERED") as filtered:
+        for value in range(1, 31):
+            ioc.put("STEPS:A", value)
+        assert some.take(11) == [0, *range(3, 31, 3)] and len(all_.take(31)) == 31
+        assert posted.row((ioc.name, band[:39]), [], 30)[0] == 30 == posted.row((ioc.name, name), [], 30)[0]
+        assert filtered.row((ioc.name, band[:39]), [], 20)[0] == 20
+        assert (ioc.name, name) not in rows(monitor, "UPDATES_FILTERED", "KEY1S", "KEY2S")
+    some.close()
+    all_.close()
 
 
 def test_memory(ioc, monitor):

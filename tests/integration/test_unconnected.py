@@ -12,7 +12,7 @@ import sys
 import threading
 
 import pytest
-from tests.harness import ca, db, loopback, paths, rawca
+from tests.harness import badlink, ca, db, loopback, paths, rawca
 from tests.harness.process import Process
 from tests.harness.wait import until
 
@@ -122,8 +122,8 @@ def test_server_with_all_its_files_open(new_ioc, monitor):
     wait_gone(monitor, "UNC:9:FULL")
 
 
-def answer_searches(server, name, ports, ended):
-    """Answers each search for this name: it is at these TCP ports."""
+def answer_searches(server, name, ports, ended, address=0xffffffff):
+    """Answers each search for this name: it is at these TCP ports, of this server or at this address."""
     server.settimeout(0.1)
     while not ended.is_set():
         try:
@@ -135,12 +135,60 @@ def answer_searches(server, name, ports, ended):
             if command == rawca.SEARCH and as_text(data[16:16 + size]) == name:
                 for port in ports:
                     server.sendto(rawca.message(0, b"", 0, 13) + rawca.message(rawca.SEARCH, struct.pack(">HHI", 13, 0, 0), port, 0,
-                                                                               0xffffffff, cid), client)
+                                                                               address, cid), client)
             data = data[16 + size:]
 
 
 def as_text(payload):
     return payload.split(b"\0")[0].decode()
+
+
+@pytest.fixture
+def elsewhere():
+    """The address of a host that does not answer."""
+    badlink.ip("link", "add", "away0", "type", "veth", "peer", "name", "away1")
+    badlink.ip("addr", "add", "192.0.2.9/24", "dev", "away0")
+    for end in "away0", "away1":
+        badlink.ip("link", "set", end, "up")
+    badlink.ip("neigh", "add", "192.0.2.77", "lladdr", "02:00:00:00:00:01", "dev", "away0")
+    yield "192.0.2.77"
+    badlink.ip("link", "del", "away0")
+
+
+def test_answer_that_leads_to_another_host(new_ioc, monitor, elsewhere):
+    """It names an address that is not this host's, and nobody answers there."""
+    known, ended = new_ioc(db.READY).start(), threading.Event()
+    monitor.wait_ioc(known)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.2", known.port))
+        address = int.from_bytes(socket.inet_aton(elsewhere), "big")
+        thread = threading.Thread(target=answer_searches, args=(server, "UNC:13:FAR", [5064], ended, address))
+        thread.start()
+        try:
+            ioc = new_ioc(linked("UNC:13:FAR"), environ={"EPICS_CA_ADDR_LIST": f"127.0.0.2:{known.port}"}).start()
+            monitor.wait_ioc(ioc)
+            wait_row(monitor, "UNC:13:FAR", rf"IOC {ioc.name}, link {ioc.prefix}A.INP", rf"answered by {elsewhere}:5064, whose TCP port does not answer")
+        finally:
+            ended.set()
+            thread.join()
+
+
+@pytest.mark.parametrize("protocol", ["CA", "PVA"])
+def test_search_at_a_wrong_port(new_ioc, monitor, protocol):
+    """A client asks where nobody listens, and one asks an IOC that has not the name."""
+    other = new_ioc(db.READY, kind="softIocPVA").start()
+    nowhere, listens = loopback.take_port(), other.port + (2000 if protocol == "PVA" else 0)
+    ioc = new_ioc(db.READY + db.record("ao", "A") + db.record("ao", "B"),
+                  prefix=f"UNC:14{protocol}:", kind="softIocPVA").start()
+    for each in other, ioc:
+        monitor.wait_ioc(each)
+    clients = [(Process([paths.BASE_BIN / ("camonitor" if protocol == "CA" else "pvmonitor"), ioc.prefix + name], loopback.environment(**{f"EPICS_{protocol}_ADDR_LIST": f"127.0.0.1:{port}"})), name, port)
+               for name, port in (("A", nowhere), ("B", listens))]
+    for client, name, port in clients:
+        wait_row(monitor, ioc.prefix + name, rf"\S+ \({client.pid}\)", rf"IOC {ioc.name} \(pid {ioc.pid}\) has it, and no answer of it was seen; the last search went to UDP 127.0.0.1:{port}, where it does not listen")
+    for client, *_ in clients:
+        client.kill()
+    loopback.give_port(nowhere)
 
 
 @pytest.mark.parametrize("kind", ["refuses", "is full", "two servers"])

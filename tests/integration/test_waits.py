@@ -172,7 +172,7 @@ def routine(name, snam, **fields):
 
 LOCKS = (routine("L0", "lockTwo", INAM="initLockTwo", FTA="DOUBLE", FTB="DOUBLE", FLNK="$(P)BEHIND") + db.record("calc", "BEHIND", CALC="1", SCAN=".2 second") +
          routine("L1", "lockTwo", INAM="initLockTwo", FTA="DOUBLE", FTB="DOUBLE") + routine("ORPHAN", "lockOrphan") +
-         routine("PIPE", "readInput", FTA="CHAR", NOA=200) + routine("SOCKET", "readInput", FTA="CHAR", NOA=200) + routine("SLEEP", "sleepFor", FTA="DOUBLE", FTVA="DOUBLE", FLNK="$(P)AFTER") +
+         routine("PIPE", "readInput", FTA="CHAR", NOA=200) + routine("SOCKET", "readInput", FTA="CHAR", NOA=200) + routine("JOIN", "joinLocked") + routine("RUN", "runProgram", FTA="CHAR", NOA=200) + routine("SLEEP", "sleepFor", FTA="DOUBLE", FTVA="DOUBLE", FLNK="$(P)AFTER") +
          db.record("calc", "AFTER", CALC="1", SCAN=".1 second"))
 
 
@@ -191,10 +191,10 @@ def cause(monitor, *parts):
     return until(lambda: next((l for l in text(monitor, "thread ") if all(p in l for p in parts)), None), 60, lambda: monitor.lines("WAITS_TEXT") + monitor.lines("HANG_STACKS"))
 
 
-@pytest.mark.parametrize("kind, mutex", [(0, "a mutex,"), (1, "a mutex of latencySub.c:")])
+@pytest.mark.parametrize("kind, mutex", [(0, "a mutex,"), (1, "a mutex of latencySub.c:"), (2, "a read-write lock,")])
 def test_deadlock(hanging, kind, mutex):
     """Two mutexes in opposite order: one sentence for both threads. Who waits behind them is in no deadlock of its own. The second
-    time, one of the mutexes is of Base, and has priority inheritance."""
+    time, one of the mutexes is of Base, and has priority inheritance; the third time, one is a read-write lock."""
     ioc, monitor = hanging
     ioc.put("L1.A", 1)
     for n in 0, 1:
@@ -202,7 +202,7 @@ def test_deadlock(hanging, kind, mutex):
     ioc.put("L0.SCAN", "1 second", wait=False)
     ioc.put("L1.SCAN", ".5 second", wait=False)
     line = cause(monitor, ": deadlock")
-    assert re.search(r"scan-(1|0\.5) waits for a mutex.*, which scan-(1|0\.5) has; scan-(1|0\.5) waits for a mutex.*, which scan-(1|0\.5) has: deadlock", line), line
+    assert re.search(r"scan-(1|0\.5) waits for a (mutex|read-write lock).*, which scan-(1|0\.5) has; scan-(1|0\.5) waits for a (mutex|read-write lock).*, which scan-(1|0\.5) has: deadlock", line), line
     assert mutex in line
     until(lambda: monitor.get("DEADLOCK_CNT") == 1 and monitor.get("DEADLOCK_CNT.SEVR") == 2, 30, "the alarm")
     until(lambda: ca.get(monitor.prefix + "HANG_CNT.AMSG").startswith("deadlock of scan-"), 30, lambda: ca.get(monitor.prefix + "HANG_CNT.AMSG"))
@@ -211,6 +211,26 @@ def test_deadlock(hanging, kind, mutex):
     ioc.kill()
     until(lambda: monitor.get("DEADLOCK_CNT") == monitor.get("DEADLOCK_CNT.SEVR") == 0 and not text(monitor, "thread "), 30, lambda: monitor.lines("WAITS_TEXT"))
     until(lambda: not ca.get(monitor.prefix + "HANG_CNT.AMSG"), 30, "the message is over")
+
+
+def test_end_of_a_thread(hanging):
+    """A thread waits for the end of one that waits for its lock set; one waits for the end of a program, one for a datagram, one in select."""
+    ioc, monitor = hanging
+    with socket.create_server(("127.0.0.1", 0)) as device, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+        other.bind(("127.0.0.1", 0))
+        port, udp = (s.getsockname()[1] for s in (device, other))
+        for name, source, scan in ("RUN", "exec sleep 300", ".2 second"), ("PIPE", f"u{udp}", "2 second"), ("SOCKET", f"s{port}", ".5 second"):
+            ioc.put(name + ".A", [*source.encode(), 0])
+            ioc.put(name + ".SCAN", scan, wait=False)
+        program = int(re.search(r"\(pid (\d+)", cause(monitor, "scan-0.2 waits for the end of sleep (pid "))[1])
+        cause(monitor, f"scan-2 waits in recvfrom for UDP 127.0.0.1:{udp}, at readInput")
+        cause(monitor, f"select6 for 127.0.0.1:{port}, at readInput")
+        ioc.put("JOIN.SCAN", "1 second", wait=False)
+        line = cause(monitor, ": deadlock")
+        lock = rf"(\S+) waits for the lock set of {ioc.prefix}JOIN, which scan-1 has"
+        assert re.search(rf"scan-1 waits for the end of (\S+); {lock}: deadlock|{lock}; scan-1 waits for the end of \S+: deadlock", line), line
+    ioc.kill()
+    os.kill(program, signal.SIGKILL)
 
 
 def test_mutex_whose_owner_has_ended(hanging):

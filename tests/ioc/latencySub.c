@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/select.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -398,12 +399,15 @@ epicsRegisterFunction(waitForGate);
 /* --- waits that never end ---------------------------------------------------------------------------------------- */
 
 static pthread_mutex_t plain[2] = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_MUTEX_INITIALIZER };
+static pthread_rwlock_t readWrite = PTHREAD_RWLOCK_INITIALIZER;
 static epicsMutexId base;
 static int holders;
 
 static void lockOne(int kind, int which)
 {
-    if (kind && which == 0) {
+    if (kind == 2 && which == 0) {
+        pthread_rwlock_wrlock(&readWrite);
+    } else if (kind && which == 0) {
         epicsMutexMustLock(base);
     } else {
         pthread_mutex_lock(&plain[which]);
@@ -411,8 +415,9 @@ static void lockOne(int kind, int which)
 }
 
 /* Two records, one with A = 0 and one with A = 1, lock two mutexes in opposite order, as soon as both have the first
- * one. B: 0 two of pthread; 1 one of Base and one of pthread. Of two of Base, which have priority inheritance, the
- * kernel sees the deadlock, and glibc ends the IOC (pthread_mutex_lock: EDEADLK). */
+ * one. B: 0 two of pthread; 1 one of Base and one of pthread; 2 a read-write lock and one of pthread. Of two of Base,
+ * which have priority inheritance, the kernel sees the deadlock, and glibc ends the IOC (pthread_mutex_lock:
+ * EDEADLK). */
 static long lockTwo(aSubRecord *prec)
 {
     int first = (int)*(double *)prec->a, kind = (int)*(double *)prec->b;
@@ -443,6 +448,27 @@ static long lockOrphan(aSubRecord *prec)
     return 0;
 }
 
+static void *lockRecord(void *prec)
+{
+    dbScanLock(prec);
+    dbScanUnlock(prec);
+    return NULL;
+}
+
+/* Holds its lock set, and waits for the end of a thread that waits for that. */
+static long joinLocked(aSubRecord *prec)
+{
+    pthread_t thread;
+
+    return pthread_create(&thread, NULL, lockRecord, prec) || pthread_join(thread, NULL);
+}
+
+/* Waits for the program. */
+static long runProgram(aSubRecord *prec)
+{
+    return system(prec->a);
+}
+
 /* Writes a megabyte into this pipe. */
 static long writeOutput(const char *path)
 {
@@ -455,19 +481,26 @@ static long writeOutput(const char *path)
     return file < 0 ? -1 : close(file);
 }
 
-/* Waits for input from the pipe or file whose path is in A, or from this port of this host. ">PATH": writes there. */
+/* Waits for input from the pipe or file whose path is in A, or from this port of this host; "uPORT": of UDP; "sPORT":
+ * by select. ">PATH": writes there. */
 static long readInput(aSubRecord *prec)
 {
     const char *to = *(char *)prec->a == '>' ? (char *)prec->a + 1 : NULL;
-    struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(prec->a)),
-                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    int file = to ? -1 : addr.sin_port ? socket(AF_INET, SOCK_STREAM, 0) : open(prec->a, O_RDONLY);
-    char byte;
+    char way = *(char *)prec->a, byte;
+    struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+                                .sin_port = htons((uint16_t)atoi((char *)prec->a + (way == 'u' || way == 's'))) };
+    int file = to ? -1 : addr.sin_port ? socket(AF_INET, way == 'u' ? SOCK_DGRAM : SOCK_STREAM, 0) :
+               open(prec->a, O_RDONLY);
+    fd_set files;
 
     if (to)
         return writeOutput(to);
     if (file < 0 || (addr.sin_port && connect(file, (struct sockaddr *)&addr, sizeof(addr))))
         return -1;
+    FD_ZERO(&files);
+    FD_SET(file, &files);
+    if (way == 's')
+        select(file + 1, &files, NULL, NULL, NULL);
     return addr.sin_port ? recv(file, &byte, 1, 0) : read(file, &byte, 1);
 }
 
@@ -487,4 +520,6 @@ static long initLockTwo(aSubRecord *prec)
 epicsRegisterFunction(lockTwo);
 epicsRegisterFunction(initLockTwo);
 epicsRegisterFunction(lockOrphan);
+epicsRegisterFunction(joinLocked);
+epicsRegisterFunction(runProgram);
 epicsRegisterFunction(readInput);
