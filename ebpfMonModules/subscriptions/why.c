@@ -268,13 +268,15 @@ static const char *describeOthers(why *w, char *text, size_t size)
     return text;
 }
 
-/* Nonzero: there is a subscription for pvAccess, and no client of it is seen. */
-static int hasHiddenClients(why *w)
+/* There is a subscription of others, and no client of it is seen. NULL: there is none. */
+static const char *describeHidden(why *w)
 {
     unsigned count[EBPFMON_FLOW_OWNERS];
 
     ebpfMonSubscriptionsCountOthers(w->subs, w->at.iocId, w->at.record, count);
-    return !w->monitors && count[ebpfMonFlowQsrv1] + count[ebpfMonFlowQsrv2] + count[ebpfMonFlowNobody];
+    return w->monitors ? NULL : count[ebpfMonFlowQsrv1] + count[ebpfMonFlowQsrv2] ? "a pvAccess client has, whose "
+           "connection is older than the monitor" : count[ebpfMonFlowNobody] ? "others have, whose way is not known" :
+           NULL;
 }
 
 /* A filter of a channel (dbChannel.h, chFilter), the plugin behind it (chfPlugin.c, chfFilter), and the data of "dbnd",
@@ -506,9 +508,9 @@ static void judgePost(why *w)
     if ((w->isUnconnected = w->known >= 0 && !w->matching && w->client[0] &&
          ebpfMonWhyFindUnconnected(w->pv, w->client, reason, sizeof(reason))[0]))
         setStep(w, stepPost, whyStops, "the client \"%.60s\" is not connected: %s", w->client, reason);
-    else if (w->known >= 0 && !w->matching && w->client[0] && hasHiddenClients(w))
-        setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed by Channel Access; a pvAccess client has, "
-                "whose connection is older than the monitor", w->client);
+    else if (w->known >= 0 && !w->matching && w->client[0] && describeHidden(w))
+        setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed by Channel Access; %s", w->client,
+                describeHidden(w));
     else if (w->known >= 0 && !w->matching && w->client[0] && w->isRenamed)
         setStep(w, stepPost, whyUnknown, "no client \"%.60s\" has subscribed to it by this name; a gateway has, "
                 "perhaps for it", w->client);

@@ -368,17 +368,17 @@ def test_a_question_by_pv(ioc, monitor):
 
 
 def test_subscriptions_of_others(ioc, monitor, new_ioc):
-    """pvAccess subscribes through QSRV: it is counted, besides the clients of Channel Access."""
-    ioc = new_ioc(DB, kind="softIocPVA").start()
+    """pvAccess subscribes through QSRV: it is counted, besides the clients of Channel Access, and a link within the IOC."""
+    ioc = new_ioc(DB + db.record("ai", "OWN", INP="$(P)TICK CA"), kind="softIocPVA").start()
     monitor.wait_ioc(ioc)
     name = ioc.prefix + "TICK"
     client = Subscriber(ioc, name, "reader")
     with loopback.pva_context(ioc.port, nt=False) as context:
         subscription = context.monitor(name, lambda _: None)
-        until(lambda: len(dbel(ioc, "TICK")) >= 2, 30, lambda: str(ioc.command(f"dbel {name} 3")))
-        others = len(dbel(ioc, "TICK")) - 1
+        until(lambda: len(dbel(ioc, "TICK")) >= 3, 30, lambda: str(ioc.command(f"dbel {name} 3")))
+        others = len(dbel(ioc, "TICK")) - 2
         line, steps = answers(monitor, "nothing stops", name, "reader")
-        assert re.fullmatch(rf"1 subscription of reader@test(; .* updates were posted to it: .*)?; QSRV has {others} for pvAccess", steps["post"][1]), steps["post"]
+        assert re.fullmatch(rf"1 subscription of reader@test(; .* updates were posted to it: .*)?; QSRV has {others} for pvAccess; 1 within the IOC", steps["post"][1]), steps["post"]
         assert steps["post"][0] == "fine"
         subscription.close()
     until(lambda: "QSRV" not in why(monitor, name, "reader")[1]["post"][1], 30, "they are gone")

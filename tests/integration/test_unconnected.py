@@ -178,7 +178,7 @@ def test_search_at_a_wrong_port(new_ioc, monitor, protocol):
     """A client asks where nobody listens, and one asks an IOC that has not the name."""
     other = new_ioc(db.READY, kind="softIocPVA").start()
     nowhere, listens = loopback.take_port(), other.port + (2000 if protocol == "PVA" else 0)
-    ioc = new_ioc(db.READY + db.record("ao", "A") + db.record("ao", "B"),
+    ioc = new_ioc(db.READY + db.record("ao", "A", PINI="YES") + db.record("ao", "B", PINI="YES") + db.record("ai", "OWN", INP="$(P)A CA"),
                   prefix=f"UNC:14{protocol}:", kind="softIocPVA").start()
     for each in other, ioc:
         monitor.wait_ioc(each)
@@ -186,6 +186,8 @@ def test_search_at_a_wrong_port(new_ioc, monitor, protocol):
                for name, port in (("A", nowhere), ("B", listens))]
     for client, name, port in clients:
         wait_row(monitor, ioc.prefix + name, rf"\S+ \({client.pid}\)", rf"IOC {ioc.name} \(pid {ioc.pid}\) has it, and no answer of it was seen; the last search went to UDP 127.0.0.1:{port}, where it does not listen")
+        told = monitor.command(f'ebpfMonWhy "{ioc.prefix}{name}" {client.pid}')
+        assert any(line.startswith(f'post: the client "{client.pid}" is not connected: ') for line in told), told
     for client, *_ in clients:
         client.kill()
     loopback.give_port(nowhere)
