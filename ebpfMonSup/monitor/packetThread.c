@@ -73,6 +73,9 @@ static void onWireEvent(void *arg, const ebpfMonWireEvent *ev)
     ebpfMonWireEvent named;
     char name[256];
 
+    if (ev->isTls)
+        ebpfMonPacketTlsNote(p->m->targets,
+                             ebpfMonServersFind(p->m->put.servers, &ev->peer, ebpfMonClockMonotonic())->iocId);
     ebpfMonModulesTellMessage(ev);
     if (ev->kind != ebpfMonWireBeacon && ebpfMonKernelIsSilent()) {
         ebpfMonKernelBreakSilence();

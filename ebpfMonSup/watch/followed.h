@@ -116,6 +116,7 @@ typedef struct ebpfMonFollowed {
         uint16_t  serving, servings; /* ebpfMonTargetConf.serving, and its last number */
         uint64_t  queuesSince; /* callbacks and scanOnce have been watched from then on */
         int       noFiles;     /* no files are left for them */
+        int       hasTls;      /* its packets have shown that a client uses TLS */
         int       nameDenied;  /* its environment may not be read: it may have another name */
     } probes;
 

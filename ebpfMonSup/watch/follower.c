@@ -183,6 +183,17 @@ static void readAllLinks(ebpfMonFollower *f, ebpfMonTarget *t)
     ebpfMonTargetLifeReadAllLinks(&f->life, t);
 }
 
+/* Nonzero: a client has connected over TLS, for the first time. */
+static int takeTls(ebpfMonFollower *f, ebpfMonTarget *t)
+{
+    int before = t->followed->probes.hasTls;
+
+    ebpfMonTargetsLock(f->life.targets);
+    t->followed->probes.hasTls = t->packets.hasTls;
+    ebpfMonTargetsUnlock(f->life.targets);
+    return t->followed->probes.hasTls && !before;
+}
+
 static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     int mustApply;
@@ -201,6 +212,7 @@ static void followRunning(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     if (r->changed) /* the operator decided anew: so does the governor */
         ebpfMonBudgetReset(&t->followed->budget);
     mustApply = r->changed || (r->budget && t->followed->probes.noFiles);
+    mustApply |= r->budget && takeTls(f, t);
     mustApply |= r->budget && ebpfMonGovernorCheckBudget(f->life.governor, t, &r->filter, r->now);
     if (mustApply) {
         ebpfMonTargetLifeApply(&f->life, t);

@@ -49,6 +49,17 @@ void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwn
     free(conns);
 }
 
+void ebpfMonPacketTlsNote(ebpfMonTargets *targets, uint32_t iocId)
+{
+    ebpfMonTarget *t;
+
+    ebpfMonTargetsLock(targets);
+    t = ebpfMonTargetsFindById(targets, iocId);
+    if (t)
+        t->packets.hasTls = 1;
+    ebpfMonTargetsUnlock(targets);
+}
+
 /* --- what IOCs pay for packets --- */
 
 #define MEAN_SECONDS 10.0

@@ -28,6 +28,9 @@ typedef int (*ebpfMonConnectionOwnersSet)(const struct ebpfMonPeer *peer, const 
  * inode of that namespace. Takes as long as a look at all files of all processes, so no lock may be held. */
 void ebpfMonConnectionOwnersRead(pid_t pid, uint32_t netns, ebpfMonConnectionOwnersSet set);
 
+/* A client of this IOC has connected over TLS. Packet thread only; it takes the lock of the targets. */
+void ebpfMonPacketTlsNote(ebpfMonTargets *targets, uint32_t iocId);
+
 /* --- what IOCs pay for packets ---
  *
  * What IOCs pay for the packets that their servers send: our program in the kernel looks at each of them, and copies

@@ -112,8 +112,10 @@ typedef struct ebpfMonTarget {
         double overSince; /* monotonic s: since then it must save; 0: it need not */
     } share[EBPFMON_MODULES_MAX];
 
-    /* The packet thread writes these under the lock, and other threads read "cost" under the lock (packetReader.h). */
+    /* The packet thread writes these under the lock, and other threads read "cost" and "hasTls" under the lock
+     * (packetReader.h). */
     struct {
+        int      hasTls;  /* a client has connected over TLS */
         uint64_t ns;      /* since the last tick */
         double   cost;    /* percent of one core that its packets took */
     } packets;

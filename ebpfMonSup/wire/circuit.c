@@ -441,7 +441,7 @@ void ebpfMonCircuitGiveUp(ebpfMonCircuit *c, int side, uint64_t time)
 
 void ebpfMonCircuitDisown(ebpfMonCircuit *c, uint64_t time)
 {
-    ebpfMonWireEvent e = { .kind = ebpfMonWireForeign, .time = time };
+    ebpfMonWireEvent e = { .kind = ebpfMonWireForeign, .time = time, .isTls = ebpfMonTlsIs(c->tls, c->server) };
 
     closeCircuit(c, ebpfMonCircuitForeign, time);
     ebpfMonCircuitPeer(c, c->server < 0 ? 1 : c->server, &e.peer);
@@ -469,7 +469,7 @@ void ebpfMonCircuitAgain(ebpfMonCircuit *c, uint64_t time)
 void ebpfMonCircuitEnd(ebpfMonCircuit *c, uint64_t time)
 {
     ebpfMonWire *w = c->wire;
-    ebpfMonWireEvent unread = { .kind = ebpfMonWireUnread, .time = time };
+    ebpfMonWireEvent unread = { .kind = ebpfMonWireUnread, .time = time, .isTls = ebpfMonTlsIs(c->tls, c->server) };
     ebpfMonCircuit **at;
     char text[160];
 

@@ -78,6 +78,11 @@ void ebpfMonTlsLose(ebpfMonTlsSide *side)
     side->isLost = 1;
 }
 
+int ebpfMonTlsIs(const ebpfMonTlsSide side[2], int server)
+{
+    return server >= 0 && side[0].records && side[1].records && !side[0].isLost && !side[1].isLost;
+}
+
 static const char *nameAlert(unsigned number)
 {
     static const struct { unsigned number; const char *name; } names[] = {

@@ -25,6 +25,9 @@ void ebpfMonTlsAdd(ebpfMonTlsSide side[2], int from, int server, const uint8_t *
 /* The next bytes of this direction are missing. */
 void ebpfMonTlsLose(ebpfMonTlsSide *side);
 
+/* Nonzero: both ends have sent records of TLS, and nothing else. */
+int ebpfMonTlsIs(const ebpfMonTlsSide side[2], int server);
+
 /* When the connection has ended. Nonzero: a handshake has failed, and "text" says what is known of the cause.
  * "closer": who has ended it first; -1: nobody, or not seen. */
 int ebpfMonTlsHasFailed(const ebpfMonTlsSide side[2], int server, int closer, char *text, size_t size);

@@ -105,6 +105,7 @@ typedef struct ebpfMonWireEvent {
                              * cause */
 
     uint64_t bytes;         /* for Gap */
+    int      isTls;         /* for Foreign and Unread: what was seen of the connection is TLS */
 
     /* for Subscribe, Update and Flow, and a Value that is an update */
     uint32_t ioid;          /* number of the monitor, or of the subscription of CA, on its circuit */

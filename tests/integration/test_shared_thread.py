@@ -177,4 +177,5 @@ def test_tls(new_monitor, new_ioc, tmp_path):
     for o in lines:
         proved = o["user"].startswith("x509/")
         assert (o.get("method"), o.get("authority"), "rule" in o) == (("x509", "rootCA", False) if proved else (None, None, True)), o
+    until(lambda: any("over TLS: puts that it refuses" in line for line in monitor.command("ebpfMonIocs")), 30, "the note")
     assert "x509/ioc1@127.0.0.1 pvxput[" in monitor.lines("PUT_LOG") and ", issuer rootCA" in monitor.lines("PUT_LOG")
