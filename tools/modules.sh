@@ -4,7 +4,7 @@
 #
 #   tools/modules.sh [LEVEL...]     counts chains turns trace sleep budget (all of them)
 #   tools/modules.sh any [SEED...]  random databases, while levels, budget and links change; no table
-#   tools/modules.sh puts           puts, beside those that caPutLog logs
+#   tools/modules.sh puts [SECONDS] puts (200 s), beside those that caPutLog logs
 #   tools/modules.sh gateway        puts through ca-gateway
 #   tools/modules.sh tls            puts over TLS: builds pvxs with TLS in the cache, or takes that in $EBPFMON_PVXS_TLS
 #   tools/modules.sh qsrv2          the monitor built with this pvxs: tests of its own PVs by QSRV 2, in a copy of the tree
@@ -104,5 +104,5 @@ g++ $flags -I"$driver" -rdynamic -o "$cache/modulesIoc" "$top/tests/modules/modu
 gcc -O2 -fPIC -shared -o "$cache/countCalls.so" "$top/tests/modules/countCalls.c" -ldl -lpthread
 cd "$top"
 [ "${1-}" != any ] || { shift; exec "$python" -m tests.modules.anyDatabase "$cache" "$@"; }
-[ "${1-}" = puts ] && exec "$python" -m tests.modules.puts "$cache"
+[ "${1-}" != puts ] || { shift; exec "$python" -m tests.modules.puts "$cache" "$@"; }
 exec "$python" -m tests.modules.run "$cache" "$@"

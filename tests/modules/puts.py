@@ -8,7 +8,6 @@ puts, and in turns for the second one.
 """
 import collections
 import json
-import os
 import random
 import re
 import socket
@@ -28,8 +27,7 @@ from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.wait import settled  # noqa: E402
 
-PUTS = int(os.environ.get("EBPFMON_MODULES_PUTS", "5000"))  # of each format
-A_SECOND = 50  # at some hundreds caPutLog loses puts
+A_SECOND = 50  # puts; at some hundreds caPutLog loses some
 ACF = "ASG(DEFAULT) { RULE(1,READ) RULE(1,WRITE,TRAPWRITE) }\nASG(DENIED) { RULE(1,READ) }\n"
 TEXT = "".join([
     db.READY, db.record("ao", "AO", DRVH="50", DRVL="-50", PREC="3"), db.record("longout", "LONG"), db.record("int64out", "INT64"),
@@ -107,13 +105,16 @@ def start_ioc(cache, tmp, kind, port):
     return ioc.start()
 
 
-def put_all(ioc, seed, set_timed):
-    """Makes the puts, one after the other. Returns the kinds and PVs in their order."""
-    r, made = random.Random(seed), []
+def put_all(ioc, seed, seconds, set_timed):
+    """Makes puts for so long, one after the other. Returns their kinds in their order."""
+    r, made, is_half = random.Random(seed), [], False
     clients = [rawca.RawCa(ioc.port, f"user{i}", f"host{i}") for i in range(4)]
-    for k in range(PUTS):
-        if k in (0, PUTS // 2):
-            set_timed(20 if k else 100)
+    set_timed(100)
+    begin = time.monotonic()
+    while (passed := time.monotonic() - begin) < seconds:
+        if passed > seconds / 2 and not is_half:
+            is_half = True
+            set_timed(20)
         kind = r.choice(list(KINDS))
         pv, dbr, value = KINDS[kind]
         v = value(r)
@@ -175,7 +176,7 @@ def describe(row):
     return text + (f'; other {", ".join(differ)}' if differ else "")
 
 
-def main(cache):
+def main(cache, seconds):
     with tempfile.TemporaryDirectory() as folder:
         tmp = Path(folder)
         logs = {kind: Log() for kind in ("text", "json")}
@@ -187,7 +188,7 @@ def main(cache):
             result = {}
             for kind, ioc in iocs.items():
                 began = time.monotonic()
-                made = put_all(ioc, kind, lambda percent: monitor.set_filter(TIMED=percent))
+                made = put_all(ioc, kind, seconds / 2, lambda percent: monitor.set_filter(TIMED=percent))
                 settled(lambda kind=kind: (len(logs[kind].lines), (tmp / f"{kind}.log").stat().st_size), 60, quiet=8)  # a burst lasts 5 s
                 ours = [parse(line, kind == "json") for line in (tmp / f"{kind}.log").read_text(errors="replace").splitlines()]
                 ours = [o for o in ours if o[0].startswith(ioc.prefix)]
@@ -214,4 +215,4 @@ def main(cache):
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), float((sys.argv[2:] or [200])[0]))
