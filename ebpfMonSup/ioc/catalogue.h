@@ -79,6 +79,7 @@ typedef struct ebpfMonDevSup {
                                 * it */
 #define EBPFMON_REC_UNLOCKED 32 /* its type completes without its lock set: only the trap counts what is behind it */
 #define EBPFMON_REC_TIMED 64 /* TSE or TSEL: its time stamp comes from elsewhere */
+#define EBPFMON_REC_SETS_TSE 128 /* its device support may set TSE */
 
 typedef struct {
     uint64_t addr;

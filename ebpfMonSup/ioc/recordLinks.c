@@ -301,6 +301,22 @@ static uint8_t findDevSup(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const eb
     return dtyp < type->devs && type->dev[dtyp].stamps != EBPFMON_STAMPS_BASE ? (uint8_t)(dtyp + 1) : 0;
 }
 
+/* The name of its device support; "": not known. */
+static const char *findDevName(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+{
+    const ebpfMonRecType *type = &cat->rtype[rec->rtype];
+    unsigned dtyp = type->dev ? readNumber(mem, cat, rec, "DTYP") : 0;
+
+    return dtyp < type->devs ? type->dev[dtyp].name : "";
+}
+
+/* Nonzero: device support of asyn for output arrays, which sets the time stamp before it has the record processed by
+ * scanOnce() if the driver changes its value (interruptCallback, devAsynXXXArray.cpp). */
+static int isOutputArray(const char *devName)
+{
+    return strncmp(devName, "asyn", 4) == 0 && strstr(devName, "ArrayOut");
+}
+
 /*
  * EBPFMON_REC_… of the record types of Base whose process() does not change the time stamp each time that it completes,
  * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec). Up to 7.0.3 each of
@@ -315,13 +331,16 @@ static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, cons
     switch (cat->rtype[rec->rtype].stamps) {
     case EBPFMON_STAMPS_BASE:
         break;
-    case EBPFMON_STAMPS_SEEN: /* sscan has a new time stamp when its scan begins, and its forward link at the end */
-        return EBPFMON_REC_WALK;
+    case EBPFMON_STAMPS_SEEN:
+        /* transform with IVLA leaves after its time stamp if an input is invalid */
+        return EBPFMON_REC_WALK | (readNumber(mem, cat, rec, "IVLA") ? EBPFMON_REC_TSE : 0);
     case EBPFMON_STAMPS_UNLOCKED:
         return EBPFMON_REC_TSE | EBPFMON_REC_WALK | EBPFMON_REC_UNLOCKED;
     default:
         return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
     }
+    if (isOutputArray(findDevName(mem, cat, rec)))
+        return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
     if (strcmp(type, "compress") == 0) /* stamped when its buffer is full, not each time it reads */
         return EBPFMON_REC_WALK;
     if (strcmp(type, "aao") == 0) /* leaves when DOL cannot be read, and has processed its source before */
@@ -389,6 +408,9 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
     ebpfMonMemRead(mem, rec->addr + cat->common.tsel + cat->base->link.type, &tselType, sizeof(tselType));
     if (tse != 0 || tselType != EBPFMON_LINK_CONSTANT)
         read->flags |= EBPFMON_REC_TSE | EBPFMON_REC_TIMED;
+    else if (strcmp(findDevName(mem, cat, rec), "stream") == 0) /* a protocol may write to TIME (matchValue,
+                                                                 * StreamEpics.cc) */
+        read->flags |= EBPFMON_REC_SETS_TSE;
 }
 
 /* The IOC may be changing a link: so it is read once more a moment later. */

@@ -194,7 +194,7 @@ static int stopsStamps(const char *type, const char *field, const ebpfMonPut *pu
 {
     static const char *const withDol[] = { "mbbo", "mbboDirect", "aao", NULL };
 
-    if (strcmp(field, "TSE") == 0 || (strcmp(field, "SDEL") == 0 && strcmp(type, "histogram") == 0) ||
+    if (strcmp(field, "TSE") == 0 || strcmp(field, "IVLA") == 0 || (strcmp(field, "SDEL") == 0 && strcmp(type, "histogram") == 0) ||
         (strcmp(field, "UDF") == 0 && strncmp(type, "mbbo", 4) == 0))
         return isNonzero(put);
     if (strcmp(field, "TSEL") == 0 || (strcmp(field, "DOL") == 0 && isOneOf(type, withDol)))
@@ -209,7 +209,7 @@ static int stopsStamps(const char *type, const char *field, const ebpfMonPut *pu
  */
 static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonField *f)
 {
-    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", "SSCN", "SCAN", NULL };
+    static const char *const fields[] = { "TSE", "TSEL", "OMSL", "UDF", "SDEL", "DTYP", "SSCN", "SCAN", "IVLA", NULL };
     long index;
 
     if (isOneOf(f->name, fields) || ebpfMonRecordLinksIsName(t->cat, f))

@@ -56,7 +56,7 @@ static int mayStampAlone(const ebpfMonTarget *t, uint32_t index)
     if (type->stamps == EBPFMON_STAMPS_BASE)
         return stamps == EBPFMON_STAMPS_UNKNOWN || stamps == EBPFMON_STAMPS_NOT ||
                (t->cat->rec[index].flags & EBPFMON_REC_TSE && strcmp(type->name, "histogram") == 0);
-    return type->stamps != EBPFMON_STAMPS_SEEN;
+    return type->stamps != EBPFMON_STAMPS_SEEN || t->cat->rec[index].flags & EBPFMON_REC_TSE;
 }
 
 /* From the one counter to the other, if "how" says so now, and the sum stays. "used": it was that of the trap. */

@@ -410,22 +410,34 @@ void ebpfMonTargetLifeFindBreakpoints(const ebpfMonTargetLife *life, ebpfMonTarg
     }
 }
 
+/* Its device support has set TSE, which no put shows. */
+static int hasSetTse(const ebpfMonTarget *t, const ebpfMonRecord *rec)
+{
+    int16_t tse = 0;
+
+    return rec->flags & EBPFMON_REC_SETS_TSE &&
+           ebpfMonMemReadNow(t->pid, rec->addr + t->cat->common.tse, &tse, sizeof(tse)) == 0 && tse;
+}
+
 /*
  * Nonzero: a record has a time stamp that is later than now. Then the clock was set back since, perhaps before the
  * monitor began to count, and the next processing of this record has an earlier stamp; or the IOC repeats its last time
  * until its clock has caught up (epicsGeneralTime.c): time stamps do not show who processed. A clock that only runs
  * ahead looks the same.
  */
-static int isClockAhead(ebpfMonTarget *t)
+static int isClockAhead(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     uint32_t begin = t->followed->clock.next < t->cat->count ? t->followed->clock.next : 0;
     uint32_t end = t->cat->count - begin > STAMPS_AT_ONCE ? begin + STAMPS_AT_ONCE : t->cat->count;
 
     t->followed->clock.next = end;
-    for (uint32_t i = begin; i < end; i++) /* with TSE the device may say what it likes */
+    for (uint32_t i = begin; i < end; i++) { /* with TSE the device may say what it likes */
+        if (hasSetTse(t, &t->cat->rec[i]))
+            ebpfMonTargetLifeReadLinks(life, t, t->cat->rec[i].addr);
         if (t->recState[i].seen && !(t->cat->rec[i].flags & EBPFMON_REC_TSE) &&
             ebpfMonClockIsAhead(t->recState[i].time))
             return 1;
+    }
     return 0;
 }
 
@@ -460,7 +472,7 @@ void ebpfMonTargetLifeLookAtClock(const ebpfMonTargetLife *life, ebpfMonTarget *
     if (t->followed->clock.setSince && !t->followed->clock.wentBack && !t->followed->life.silent &&
         now - t->followed->clock.setAt > EBPFMON_SECOND_NS)
         markSinceStep(life, t);
-    if (!t->followed->clock.isAhead && t->level >= ebpfMonLevelCounts && isClockAhead(t))
+    if (!t->followed->clock.isAhead && t->level >= ebpfMonLevelCounts && isClockAhead(life, t))
         t->followed->clock.isAhead = t->followed->clock.wentBack = 1;
     if (!t->followed->clock.wentBack)
         return;

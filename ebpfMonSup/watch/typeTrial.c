@@ -100,8 +100,9 @@ void ebpfMonTypeTrialSetTypes(ebpfMonCatalogue *cat, ebpfMonMem *mem)
     /* process() sets the time stamp each time, and goes on to the forward link only when something has ended (modules
      * motor, busy, sscan, std, scaler, mca). A record that is idle during the trial does not show that. */
     static const char *const apart[] = { "busy", "mca", "motor", "scaler", "sscan", NULL };
-    /* writes to its OUT in a callback, without a lock */
-    static const char *const unlocked[] = { "throttle", NULL };
+    /* these go on to their forward links in a callback, without a lock: wait and swait if they write to a PV, which may
+     * begin after the trial */
+    static const char *const unlocked[] = { "swait", "throttle", "wait", NULL };
 
     for (uint32_t k = 0; k < cat->rtypes; k++) {
         cat->rtype[k].stamps = isOneOf(cat->rtype[k].name, base) ? EBPFMON_STAMPS_BASE :
@@ -305,9 +306,10 @@ static uint8_t findBehind(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint3
 static int isNoWitness(ebpfMonTypeTrial *trial, const ebpfMonTarget *t, uint32_t index)
 {
     const ebpfMonRecord *rec = &t->cat->rec[index];
+    uint8_t stamps = t->cat->rtype[rec->rtype].stamps;
 
     return t->how[index] & EBPFMON_TWICE || rec->flags & EBPFMON_REC_TIMED ||
-           (rec->flags & EBPFMON_REC_TSE && t->cat->rtype[rec->rtype].stamps == EBPFMON_STAMPS_BASE) ||
+           (rec->flags & EBPFMON_REC_TSE && (stamps == EBPFMON_STAMPS_BASE || stamps == EBPFMON_STAMPS_SEEN)) ||
            findBehind(trial, t, index) == EBPFMON_STAMPS_UNLOCKED;
 }
 

@@ -6,9 +6,10 @@ One processing is one completion: one call of recGblFwdLink for the record.
 
 Each write of a module's record is to name it: the log of puts is compared with WRITERS.
 
-Four IOCs are watched. The one with all modules is watched by chains. Two have records of Base only, some of them with device
+Five IOCs are watched. The one with all modules is watched by chains. Two have records of Base only, some of them with device
 support of asyn, so their passes can be watched. The driver of one says nothing until its device support sleeps
-(watch/typeTrial.h). The last one costs so much that the budget forbids the trap.
+(watch/typeTrial.h). One costs so much that the budget forbids the trap. In the last one
+records change their ways after the first level.
 """
 import collections
 import mmap
@@ -33,17 +34,19 @@ from tests.harness.putlog import PutLog  # noqa: E402
 from tests.harness.wait import settled, until  # noqa: E402
 
 SECONDS = float(os.environ.get("EBPFMON_MODULES_SECONDS", "12"))  # of each level
+SLOWEST = 2.0  # s; no record processes less often
 ELEMENT = 80  # bytes, as in countCalls.c
 PROTOCOL = """Terminator = CR LF; ReplyTimeout = 500; ReadTimeout = 100; LockTimeout = 5000;
 fast { out "FAST?"; in "FAST %f"; }
 heard { in "FAST %f"; }
 mute { ReplyTimeout = 50; out "MUTE?"; in "MUTE %f"; }
+timed { ReplyTimeout = 50; out "TIME?"; in "TIME %(TIME)f %f"; }
 """
 LEVELS = {  # name: level, FILTER_TIMED
     "counts": ("counts", 5), "chains": ("chains", 100), "turns": ("chains", 20), "trace": ("trace", 5),
 }
 MODULES = {"CALC": "calc", "SSCAN": "sscan", "BUSY": "busy", "STD": "std", "MOTOR": "motor", "STATS": "iocStats", "SAVE": "autosave", "STREAM": "StreamDevice", "SCALER": "scaler", "SEQ": "sequencer", "AREA": "asyn, arrays",
-           "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep", "OVER": "busy, over the budget"}
+           "ASYN": "asyn", "PASS": "asyn, passes", "SLEEP": "asyn, asleep", "OVER": "busy, over the budget", "LATE": "calc, changed later"}
 WRITERS = {  # PV: the link that writes there
     "CALC:T1.PROC": "CALC:SW1.OUTN", "CALC:T2": "CALC:SW2.OUTN", "CALC:T3.PROC": "CALC:SW3.OUTN", "CALC:T4": "CALC:SW4.OUTN",
     "CALC:T5": "CALC:SC1.OUT", "CALC:T6": "CALC:SC2.OUT", "CALC:T7": "CALC:SQ.LNK1", "CALC:T8": "CALC:SQ.LNK2", "CALC:T9": "CALC:TR.OUTA",
@@ -98,6 +101,8 @@ def modules():
     # images as areaDetector sends them, with time stamps of the record and of the driver
     text += "".join(pair(f"AREA:{name}", "waveform", DTYP="asynFloat64ArrayIn", INP="@asyn(APD,0,1)SCOPE_WAVEFORM", SCAN="I/O Intr", FTVL=ftvl,
                          NELM="1000", TSE=tse) for name, ftvl, tse in (("IMAGE", "DOUBLE", "0"), ("STAMPED", "DOUBLE", "-2")))
+    text += pair("AREA:BACK", "aao", DTYP="asynFloat64ArrayOut", OUT="@asyn(APD,0,1)SCOPE_WAVEFORM", FTVL="DOUBLE", NELM="1000")
+    text += 'record(aao, "$(P)AREA:BACK") { info(asyn:READBACK, "1") }\n'
     text += db.record("longin", "SCALER:I1") + db.record("longin", "SCALER:I2") + db.counter("SCALER:TICK", SCAN=".1 second", FLNK="$(P)SCALER:FEED")
     text += db.record("ao", "SCALER:FEED", OMSL="closed_loop", DOL="$(P)SCALER:TICK", OUT="$(P)SCALER:I1 PP") + pair("SCALER:OUT", "ao")
     text += pair("SCALER:S", "scaler", DTYP="Asyn Scaler", OUT="@asyn(SCALER)", FREQ="1", TP="5", RATE="20", COUT="$(P)SCALER:OUT PP")
@@ -128,6 +133,13 @@ def over():
     text += db.record("calcout", "OVER:PUT", SCAN=".2 second", CALC="VAL+1", OUT="$(P)OVER:THR PP")
     text += pair("OVER:SW", "swait", SCAN=".1 second", CALC="VAL+1", OUTN="$(P)OVER:T2.PROC", OOPT="Every Time") + pair("OVER:T2", "ao")
     return text + pair("OVER:TR", "transform", SCAN=".1 second", CLCA="A+1") + pair("OVER:SC", "scalcout", SCAN=".2 second", CALC="VAL+1", ODLY="0.03")
+
+
+def late():
+    """Records that change their ways (change_ways)."""
+    text = db.READY + pair("LATE:SW", "swait", SCAN=".1 second", CALC="VAL+1", OUTN="$(P)LATE:TO.VAL", OOPT="Never") + pair("LATE:TO", "ao")
+    text += pair("LATE:BAD", "ai", PINI="YES", INP="1") + pair("LATE:TR", "transform", SCAN=".1 second", INPA="$(P)LATE:BAD NPP MS", IVLA="Do Nothing")
+    return text + pair("LATE:TIMED", "ai", DTYP="stream", INP="@test.proto timed L0", SCAN=".2 second")
 
 
 class Watched:
@@ -171,7 +183,7 @@ class Watched:
             return found
 
     def drive(self, on):
-        if self.part == "OVER":
+        if self.part in ("OVER", "LATE"):
             return
         if on:
             self.ioc.put(self.part + ":UpdateTime", 0.01)  # 100 Hz
@@ -222,6 +234,15 @@ def try_level(monitor, all_watched, name):
         rows.update(judge(w, b, w.rest(monitor)))
         w.go()
     return rows
+
+
+def change_ways(ioc, device):
+    """What a trial of record types and device supports cannot have seen: a swait begins to write, an input of a transform is invalid,
+    a device brings time stamps."""
+    ioc.put("LATE:SW.OOPT", "Every Time")
+    ioc.put("LATE:BAD.LOLO", 5)
+    ioc.put("LATE:BAD.LLSV", "INVALID")
+    device.answers["TIME?"] = (0, "TIME 1700000000 1")
 
 
 def judge_writers(puts, prefix):
@@ -290,14 +311,15 @@ def main(cache, levels):
     with tempfile.TemporaryDirectory() as folder:
         tmp, rows = Path(folder), {}
         (tmp / "test.proto").write_text(PROTOCOL)
-        device = Device({"FAST?": (0.02, "FAST 1.0"), "MUTE?": (0, None)})
-        iocs = [Watched(cache, tmp, "ASYN", modules(), device.port), Watched(cache, tmp, "PASS", passes("PASS"))]
+        device = Device({"FAST?": (0.02, "FAST 1.0"), "MUTE?": (0, None), "TIME?": (0, None)})
+        iocs = [Watched(cache, tmp, "ASYN", modules(), device.port), Watched(cache, tmp, "PASS", passes("PASS")), Watched(cache, tmp, "LATE", late(), device.port)]
         sleeper = Watched(cache, tmp, "SLEEP", passes("SLEEP"))
         log = PutLog(tmp / "puts.json")
         monitor = Monitor(tmp, before=[log.command()]).start()
         try:
             for w in iocs:
                 monitor.wait_ioc(w.ioc)
+            time.sleep(2 * SLOWEST)  # what processed while probes were attached is counted when it is looked at again
             begin = len(log.of(iocs[0].ioc.prefix))  # before, links were not read yet
             for level in levels:
                 found = try_sleep(monitor, sleeper) if level == "sleep" else try_budget(monitor, cache, tmp) if level == "budget" else \
@@ -305,6 +327,8 @@ def main(cache, levels):
                 for module, m in found.items():
                     rows.setdefault(module, {})[{"sleep": "counts", "budget": "chains"}.get(level, level)] = describe(m)
                     print(f"{level:8} {module:14} {describe(m)}", m["marked"][:9], flush=True)
+                if level == levels[0]:
+                    change_ways(iocs[2].ioc, device)
             for module, m in judge_writers(log.of(iocs[0].ioc.prefix)[begin:], iocs[0].ioc.prefix).items():
                 if module in rows:
                     rows[module]["writers"] = describe_writers(m)
