@@ -398,6 +398,11 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
         if (strcmp(f->name, "SDIS") == 0)
             read->flags |= EBPFMON_REC_WALK;
         via[n++] = i;
+        if (strcmp(f->name, "COUTP") == 0 && strcmp(rt->name, "scaler") == 0) { /* special() writes it for a put to CNT,
+                                                                                 * and process() may once more */
+            to[n] = to[n - 1];
+            via[n++] = i;
+        }
     }
     if (n && (read->to = malloc(2 * n * sizeof(*to))) != NULL) {
         memcpy(read->to, to, n * sizeof(*to));
