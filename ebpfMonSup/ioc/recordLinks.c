@@ -322,7 +322,8 @@ static int isOutputArray(const char *devName)
  * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec). Up to 7.0.3 each of
  * these does so less often; what is said of it here costs a trap there, and no count.
  */
-static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec)
+static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
+                              const char *devName)
 {
     const char *type = cat->rtype[rec->rtype].name;
     double seconds = 0;
@@ -339,7 +340,7 @@ static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, cons
     default:
         return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
     }
-    if (isOutputArray(findDevName(mem, cat, rec)))
+    if (isOutputArray(devName))
         return EBPFMON_REC_TSE | EBPFMON_REC_WALK;
     if (strcmp(type, "compress") == 0) /* stamped when its buffer is full, not each time it reads */
         return EBPFMON_REC_WALK;
@@ -377,10 +378,11 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
     const ebpfMonRecType *rt = &cat->rtype[rec->rtype];
     uint32_t to[EBPFMON_FIELDS_LIMIT], via[EBPFMON_FIELDS_LIMIT], n = 0;
     int16_t tse = 0, tselType = EBPFMON_LINK_CONSTANT;
+    const char *devName = findDevName(mem, cat, rec);
 
     memset(read, 0, sizeof(*read));
     read->fwd = UINT32_MAX;
-    read->flags = findStampFlags(mem, cat, rec);
+    read->flags = findStampFlags(mem, cat, rec, devName);
     read->dev = findDevSup(mem, cat, rec);
     if (read->dev && rt->dev[read->dev - 1].stamps != EBPFMON_STAMPS_SEEN)
         read->flags |= EBPFMON_REC_STAMPED;
@@ -413,9 +415,11 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
     ebpfMonMemRead(mem, rec->addr + cat->common.tsel + cat->base->link.type, &tselType, sizeof(tselType));
     if (tse != 0 || tselType != EBPFMON_LINK_CONSTANT)
         read->flags |= EBPFMON_REC_TSE | EBPFMON_REC_TIMED;
-    else if (strcmp(findDevName(mem, cat, rec), "stream") == 0) /* a protocol may write to TIME (matchValue,
-                                                                 * StreamEpics.cc) */
+    else if (strcmp(devName, "stream") == 0) /* a protocol may write to TIME (matchValue, StreamEpics.cc) */
         read->flags |= EBPFMON_REC_SETS_TSE;
+    else if (strncmp(devName, "asynOctetWrite", 14) == 0 && strcmp(rt->name, "waveform") != 0)
+        read->flags |= EBPFMON_REC_TIMED; /* with asyn:READBACK it gets that of the driver, which may be before the last
+                                           * one (processCommon, devAsynOctet.c) */
 }
 
 /* The IOC may be changing a link: so it is read once more a moment later. */

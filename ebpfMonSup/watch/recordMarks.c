@@ -87,6 +87,8 @@ void ebpfMonRecordTablesMarkTrapped(ebpfMonRecordTables *r, ebpfMonTarget *t, co
         if (t->indexed && !want != !wanted)
             t->how[i] |= EBPFMON_MISSED;
         t->how[i] &= EBPFMON_SHOWN | EBPFMON_MISSED;
+        if ((flags & (EBPFMON_REC_TSE | EBPFMON_REC_TIMED)) == EBPFMON_REC_TIMED)
+            t->how[i] |= EBPFMON_MISSED;
         if (c->flags[i] & EBPFMON_NODE_TWICE)
             t->how[i] |= EBPFMON_TWICE;
         if (!needs && flags & EBPFMON_REC_STAMPED && ebpfMonTypeTrialHas(t->followed->trial, i))
