@@ -11,7 +11,7 @@ from tests.harness.device import Device
 from tests.harness.wait import until
 
 pytestmark = pytest.mark.skipif(not os.access(paths.STREAM_IOC, os.X_OK),
-                                reason=f"no StreamDevice in {paths.STREAM}: CONTRIBUTING.md says how to build it")
+                                reason=f"no IOC with asyn and StreamDevice in {paths.STREAM}: EBPFMON_STREAM names its folder")
 
 PROTOCOL = """Terminator = CR LF; ReplyTimeout = 400; ReadTimeout = 100;
 fast { LockTimeout = 5000; out "FAST?"; in "FAST %f"; }

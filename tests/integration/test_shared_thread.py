@@ -155,7 +155,7 @@ def test_claim(new_monitor, new_ioc, tmp_path, kind):
 
 
 @pytest.mark.skipif(not os.access(paths.PVXS_TLS / "bin" / paths.ARCH / "softIocPVX", os.X_OK),
-                    reason=f"no pvxs with TLS in {paths.PVXS_TLS}: documentation/develop/tests.md says how to build it")
+                    reason=f"no pvxs with TLS in {paths.PVXS_TLS}: tools/modules.sh tls builds it")
 def test_tls(new_monitor, new_ioc, tmp_path):
     """No packet can be read. Each put has the name in the certificate of its client, or the one that a client without one claims."""
     programs, certificates = paths.PVXS_TLS / "bin" / paths.ARCH, paths.PVXS_TLS / "test" / f"O.{paths.ARCH}"

@@ -324,7 +324,7 @@ def test_file_that_does_not_come(hanging, tmp_path):
     until(lambda: not text(monitor, "thread "), 60, lambda: monitor.lines("WAITS_TEXT"))
 
 
-@pytest.mark.skipif(not (paths.STREAM_IOC.exists() and paths.ASYN.exists()), reason="no asyn: tests.md says where")
+@pytest.mark.skipif(not (paths.STREAM_IOC.exists() and paths.ASYN.exists()), reason="no IOC with asyn: EBPFMON_STREAM names its folder")
 def test_ports_of_asyn(new_ioc, new_monitor, tmp_path):
     """Two records have their lock sets and wait for two ports, whose threads wait for these lock sets. A third record waits for a port that
     waits for its device: no deadlock. So do active records, one served and one in the queue; of asyn, and of StreamDevice."""
