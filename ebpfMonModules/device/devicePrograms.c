@@ -10,8 +10,6 @@
 #include "probe/kernelLoad.h"
 #include "probe/kernelTables.h"
 #include "probe/preemption.h"
-#include "probe/uprobe.h"
-#include "probe/uprobeMulti.h"
 #include "ebpfMonDeviceBpf.skel.h"
 
 struct ebpfMonDevicePrograms {
@@ -107,22 +105,20 @@ void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *d, pid_t pid)
     removeProcess(d->skel->maps.deviceUsers, tgid, offsetof(struct ebpfMonDeviceKey, tgid));
 }
 
-int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site, const char *path, uint64_t offset,
-                               pid_t pid, uint32_t number, ebpfMonProbe probe[2], unsigned *count)
+int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *d, ebpfMonDeviceSite site, const ebpfMonUprobePlaces *place,
+                               ebpfMonProbe probe[2], unsigned *count)
 {
     const struct ebpfMonDeviceBpf *skel = d->skel;
     struct bpf_program *prog = site == ebpfMonDeviceQueue ? skel->progs.ebpfmon_device_queue
         : site == ebpfMonDeviceServe ? skel->progs.ebpfmon_device_end : skel->progs.ebpfmon_device_timeout;
-    const ebpfMonUprobePlaces places = { .path = path, .offset = &offset, .count = 1, .pid = pid,
-                                       .cookie = number };
     int err;
 
     *count = 0;
     /* the probe at the return comes first: so no begin stays without its end */
-    err = ebpfMonUprobeSet(prog, &places, site == ebpfMonDeviceServe, probe, count);
+    err = ebpfMonUprobeSet(prog, place, site == ebpfMonDeviceServe, probe, count);
     if (err || site != ebpfMonDeviceServe)
         return err;
-    err = ebpfMonUprobeSet(skel->progs.ebpfmon_device_begin, &places, 0, probe, count);
+    err = ebpfMonUprobeSet(skel->progs.ebpfmon_device_begin, place, 0, probe, count);
     if (err) {
         ebpfMonCloserClose(probe, 1);
         *count = 0;

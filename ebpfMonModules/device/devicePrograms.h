@@ -9,7 +9,7 @@
 #include <sys/types.h>
 
 #include "device/ebpfMonDevice.h"
-#include "probe/closer.h"
+#include "probe/uprobe.h"
 
 typedef struct ebpfMonDevicePrograms ebpfMonDevicePrograms;
 
@@ -27,11 +27,11 @@ void ebpfMonDeviceProgramsRemoveProcess(ebpfMonDevicePrograms *programs, pid_t p
 /* Reads the configuration of this process, and what it has paid since it was added. 0 or errno. */
 int ebpfMonDeviceProgramsReadProcess(ebpfMonDevicePrograms *programs, pid_t pid, struct ebpfMonDeviceConf *conf);
 
-/* Sets the probes of a site in the file "path": two for ebpfMonDeviceServe, else one. *count gets their number; the
- * caller closes them. "number": as in the configuration of the process. 0; or an error of uprobe.h, and then no probe
- * is set. */
-int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *programs, ebpfMonDeviceSite site, const char *path,
-                               uint64_t offset, pid_t pid, uint32_t number, ebpfMonProbe probe[2], unsigned *count);
+/* Sets the probes of a site at this place: two for ebpfMonDeviceServe, else one. *count gets their number; the caller
+ * closes them. The cookie is the number in the configuration of the process. 0; or an error of uprobe.h, and then no
+ * probe is set. */
+int ebpfMonDeviceProgramsProbe(ebpfMonDevicePrograms *programs, ebpfMonDeviceSite site,
+                               const ebpfMonUprobePlaces *place, ebpfMonProbe probe[2], unsigned *count);
 
 /* Calls "each" for each function of a driver that was seen to serve requests. "function" is valid during the call
  * only. */

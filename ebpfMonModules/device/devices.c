@@ -119,13 +119,14 @@ static void leaveIoc(void *arg, ebpfMonFollowedIoc *ioc, int hasEnded)
 static int setProbe(deviceIocs *d, Followed *f, uint64_t address, ebpfMonDeviceSite site)
 {
     ebpfMonFunctionPlace place;
+    const ebpfMonUprobePlaces at = { .path = place.path, .offset = &place.site.offset, .count = 1, .pid = f->ioc.pid,
+                                     .cookie = f->number };
     ebpfMonProbe probe[2];
     unsigned count;
 
     if (ebpfMonArrayGrow(&f->probe, &f->probeRoom, f->probes + 2, 16, sizeof(*f->probe)) ||
         ebpfMonCodePlaceFind(f->ioc.pid, address, EBPFMON_ARG1, site == ebpfMonDeviceServe, &place) ||
-        ebpfMonDeviceProgramsProbe(d->programs, site, place.path, place.site.offset, f->ioc.pid, f->number, probe,
-                                   &count))
+        ebpfMonDeviceProgramsProbe(d->programs, site, &at, probe, &count))
         return -1;
     memcpy(f->probe + f->probes, probe, count * sizeof(*probe));
     f->probes += count;

@@ -680,7 +680,7 @@ static void judgeWrite(why *w)
     ebpfMonWriteStory story;
     char pv[EBPFMON_NAME_SIZE + 8];
 
-    ebpfMonWhyWrite(w->at.mem, w->at.pid, w->at.cat, w->at.record, w->at.ioc, w->field, w->client, &story);
+    ebpfMonWhyWrite(&w->at, w->field, w->client, &story);
     if (story.fate == ebpfMonWriteStops && !w->client[0] && story.age > OLD_SECONDS)
         story.fate = ebpfMonWriteHolds; /* nobody has asked for it */
     snprintf(pv, sizeof(pv), "%s%s%.6s", ebpfMonCatalogueName(w->at.cat, w->at.record),

@@ -49,74 +49,7 @@ typedef struct {
     unsigned sources;
 } look;
 
-/* --- which record ------------------------------------------------------------------------------------------------ */
-
-static void takeTarget(ebpfMonWhyPlace *p, ebpfMonTarget *t, const char *record)
-{
-    long index = t->gone || !t->cat ? -1 : ebpfMonCatalogueFind(t->cat, record);
-
-    if (index < 0)
-        return;
-    if (p->cat) {
-        if (!p->others++) {
-            snprintf(p->other, sizeof(p->other), "%s", t->name);
-            p->otherPid = t->pid;
-        }
-        return;
-    }
-    p->cat = ebpfMonCatalogueHold(t->cat);
-    p->record = (uint32_t)index;
-    p->iocId = t->iocId;
-    p->pid = t->pid;
-    p->isRunning = t->running;
-    snprintf(p->ioc, sizeof(p->ioc), "%s", t->name);
-}
-
-int ebpfMonWhyPlaceFind(ebpfMonTargets *targets, const char *record, ebpfMonWhyPlace *place)
-{
-    *place = (ebpfMonWhyPlace){ .iocId = 0 };
-    ebpfMonTargetsLock(targets);
-    for (int running = 1; running >= 0; running--)
-        for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t; t = t->next)
-            if (!t->running == !running)
-                takeTarget(place, t, record);
-    ebpfMonTargetsUnlock(targets);
-    if (!place->cat)
-        return -1;
-    place->mem = ebpfMonMemNew(place->pid);
-    return 0;
-}
-
-void ebpfMonWhyPlaceClear(ebpfMonWhyPlace *place)
-{
-    if (place->mem)
-        ebpfMonMemFree(place->mem);
-    ebpfMonCatalogueRelease(place->cat);
-    *place = (ebpfMonWhyPlace){ .iocId = 0 };
-}
-
 /* --- its fields -------------------------------------------------------------------------------------------------- */
-
-const char *ebpfMonWhyReadText(const ebpfMonWhyPlace *p, const char *name, char *text, size_t size)
-{
-    const ebpfMonRecord *r = &p->cat->rec[p->record];
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, r->rtype, name);
-
-    text[0] = 0;
-    if (f && p->mem && ebpfMonFieldTextRead(p->mem, p->cat, r->addr, f, text, size))
-        text[0] = 0;
-    return text;
-}
-
-double ebpfMonWhyReadNumber(const ebpfMonWhyPlace *p, const char *name)
-{
-    char text[EBPFMON_FIELD_TEXT], *end;
-    double number;
-
-    ebpfMonWhyReadText(p, name, text, sizeof(text));
-    number = strtod(text, &end);
-    return end == text || *end ? NAN : number;
-}
 
 static int readRaw(const ebpfMonWhyPlace *p, uint16_t offset, void *to, size_t size)
 {
@@ -710,7 +643,7 @@ static int findLinkFault(look *l, const ebpfMonWhyPlace *p, char *text, size_t s
 /* The value that the record would have from this source; NaN: not known, because it converts it. */
 static double convertInput(const ebpfMonWhyPlace *p, double source)
 {
-    const char *type = p->cat->rtype[p->cat->rec[p->record].rtype].name;
+    const char *type = ebpfMonWhyGetType(p);
     char dtyp[48];
 
     if (strcmp(ebpfMonWhyReadText(p, "DTYP", dtyp, sizeof(dtyp)), "Soft Channel") != 0)
@@ -844,7 +777,7 @@ static int findRamp(const ebpfMonWhyPlace *p, const recordState *s, char *text, 
 {
     double step = ebpfMonWhyReadNumber(p, "OROC"), out = ebpfMonWhyReadNumber(p, "OVAL");
 
-    if (strcmp(p->cat->rtype[p->cat->rec[p->record].rtype].name, "ao") != 0 || !(step > 0) || isnan(out) ||
+    if (strcmp(ebpfMonWhyGetType(p), "ao") != 0 || !(step > 0) || isnan(out) ||
         isnan(s->val) || fabs(s->val - out) < step)
         return 0;
     snprintf(text, size, "VAL is %.15g, and its output OVAL %.15g: OROC lets it change by %.15g each time that it "

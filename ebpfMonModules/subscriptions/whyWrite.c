@@ -25,6 +25,8 @@
 
 /* A put as it is told. */
 typedef struct {
+    const ebpfMonWhyPlace *at;
+    const char *field;
     int      isFound;
     ebpfMonPut put;         /* the newest one of this client */
     int      isOverwritten; /* … by somebody else's, the next one after it */
@@ -65,28 +67,6 @@ static void findPuts(const char *ioc, const char *pv, const char *client, foundP
     if (next)
         found->next = *next;
     ebpfMonPublishedUnlock();
-}
-
-static void readFieldText(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *name, char *text,
-                          size_t size)
-{
-    const ebpfMonRecord *r = &cat->rec[record];
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, r->rtype, name);
-
-    text[0] = 0;
-    if (f && mem && ebpfMonFieldTextRead(mem, cat, r->addr, f, text, size))
-        text[0] = 0;
-}
-
-/* NaN: it is no number. */
-static double readFieldNumber(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *name)
-{
-    char text[EBPFMON_FIELD_TEXT], *end;
-    double number;
-
-    readFieldText(mem, cat, record, name, text, sizeof(text));
-    number = strtod(text, &end);
-    return end == text || *end ? NAN : number;
 }
 
 /* "2026-11-21 07:28:03: 115 by root@host" */
@@ -140,16 +120,17 @@ static const ebpfMonActiveRecord *findAwaited(ebpfMonIocWaits *ioc, uint32_t rec
 
 /* Nonzero: a put-callback to this record waits, and "text" says for what. Looks at all records, because it may process
  * any of them. */
-static int describeNotify(pid_t pid, ebpfMonCatalogue *cat, uint32_t record, char *text, size_t size)
+static int describeNotify(const ebpfMonWhyPlace *at, char *text, size_t size)
 {
-    ebpfMonIocWaits ioc = { .pid = pid };
+    ebpfMonCatalogue *cat = at->cat;
+    ebpfMonIocWaits ioc = { .pid = at->pid };
     const ebpfMonActiveRecord *awaited;
 
     ebpfMonIocWaitsSetCatalogue(&ioc, ebpfMonCatalogueHold(cat));
     do
         ebpfMonIocWaitsLook(&ioc, BATCH, ebpfMonClockMonotonic());
     while (ioc.isRead && !ioc.rounds);
-    awaited = findAwaited(&ioc, record);
+    awaited = findAwaited(&ioc, at->record);
     if (awaited && awaited->isActive)
         snprintf(text, size, "; a put-callback waits for %s, which is processing",
                  ebpfMonCatalogueName(cat, awaited->record));
@@ -171,22 +152,23 @@ static int readLevel(ebpfMonMem *mem, const ebpfMonField *f)
 }
 
 /* Why a put was refused, as far as the record, access security and the server say it. */
-static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
-                            const ebpfMonPut *put, char *text, size_t size)
+static void describeRefusal(const foundPuts *found, char *text, size_t size)
 {
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, cat->rec[record].rtype, field);
+    const ebpfMonWhyPlace *at = found->at;
+    const ebpfMonPut *put = &found->put;
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(at->cat, at->cat->rec[at->record].rtype, found->field);
     char asg[41] = "", words[80] = "", rules[300] = "";
-    int isDisp = readFieldNumber(mem, cat, record, "DISP") > 0;
+    int isDisp = ebpfMonWhyReadNumber(found->at, "DISP") > 0;
 
-    readFieldText(mem, cat, record, "ASG", asg, sizeof(asg));
+    ebpfMonWhyReadText(found->at, "ASG", asg, sizeof(asg));
     if (put->result != ebpfMonPutDenied && put->status && !put->message[0])
         errSymLookup(put->status, words, sizeof(words));
     if (put->status == S_db_putDisabled || (isDisp && put->result != ebpfMonPutDenied && !words[0]))
         snprintf(text, size, isDisp ? "DISP is 1" : "DISP was 1; now it is 0");
     else if (put->result == ebpfMonPutDenied && f && f->special == SPC_NOMOD)
-        snprintf(text, size, "nobody may write the field %s", field);
-    else if (put->result == ebpfMonPutDenied && mem &&
-             ebpfMonAccessRulesDescribe(mem, pid, asg, readLevel(mem, f), rules, sizeof(rules)) == 0)
+        snprintf(text, size, "nobody may write the field %s", found->field);
+    else if (put->result == ebpfMonPutDenied && at->mem &&
+             ebpfMonAccessRulesDescribe(at->mem, at->pid, asg, readLevel(at->mem, f), rules, sizeof(rules)) == 0)
         snprintf(text, size, "access security does not allow it; %s", rules);
     else if (put->result == ebpfMonPutDenied)
         snprintf(text, size, "no write access by access security (ASG %s), or a field that nobody may write",
@@ -196,10 +178,10 @@ static void describeRefusal(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *
 }
 
 /* Nonzero: a put of more elements than the array has room for; dbPut (dbAccess.c) leaves the others out. */
-static int isTooLong(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
-                     const ebpfMonPut *put, char *text, size_t size)
+static int isTooLong(const foundPuts *found, char *text, size_t size)
 {
-    double room = strcmp(field, "VAL") == 0 ? readFieldNumber(mem, cat, record, "NELM") : NAN;
+    const ebpfMonPut *put = &found->put;
+    double room = strcmp(found->field, "VAL") == 0 ? ebpfMonWhyReadNumber(found->at, "NELM") : NAN;
 
     if (!(room > 0) || (double)put->count <= room)
         return 0;
@@ -208,80 +190,82 @@ static int isTooLong(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t reco
 }
 
 /* Which limit the value after the put is. */
-static const char *nameLimit(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const ebpfMonPut *put)
+static const char *nameLimit(const foundPuts *found)
 {
     static const char *const limits[] = { "DRVH", "DRVL" };
+    const ebpfMonPut *put = &found->put;
     char *end;
     double after = strtod(put->after, &end);
 
     for (int i = 0; i < 2 && end != put->after; i++)
-        if (put->isNumber && after == readFieldNumber(mem, cat, record, limits[i]) &&
+        if (put->isNumber && after == ebpfMonWhyReadNumber(found->at, limits[i]) &&
             (i ? put->number < after : put->number > after))
             return limits[i];
     return NULL;
 }
 
 /* Nonzero: the record has processed without an error since the put. */
-static int hasProcessedSince(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const ebpfMonPut *put)
+static int hasProcessedSince(const foundPuts *found)
 {
+    const ebpfMonCatalogue *cat = found->at->cat;
+    uint64_t at = cat->rec[found->at->record].addr;
     epicsTimeStamp stamp;
     uint16_t sevr;
 
-    return readFieldNumber(mem, cat, record, "TSE") == 0 &&
-           ebpfMonMemRead(mem, cat->rec[record].addr + cat->common.time, &stamp, sizeof(stamp)) == 0 &&
-           ebpfMonMemRead(mem, cat->rec[record].addr + cat->common.sevr, &sevr, sizeof(sevr)) == 0 &&
-           sevr < INVALID_ALARM && epicsTimeGreaterThan(&stamp, &put->time);
+    return ebpfMonWhyReadNumber(found->at, "TSE") == 0 &&
+           ebpfMonMemRead(found->at->mem, at + cat->common.time, &stamp, sizeof(stamp)) == 0 &&
+           ebpfMonMemRead(found->at->mem, at + cat->common.sevr, &sevr, sizeof(sevr)) == 0 &&
+           sevr < INVALID_ALARM && epicsTimeGreaterThan(&stamp, &found->put.time);
 }
 
 /* Nonzero: … and has read its value anew, or makes it itself, so that what was put is gone; "how" tells by which
  * field. */
-static int isMadeAgain(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
-                       const ebpfMonPut *put, char *how, size_t size)
+static int isMadeAgain(const foundPuts *found, char *how, size_t size)
 {
     static const char *const makers[][2] = { { "calc", "CALC" }, { "calcout", "CALC" }, { "sel", "SELM" },
                                              { "sub", "SNAM" } };
-    const char *type = cat->rtype[cat->rec[record].rtype].name, *name = "INP";
+    const char *type = ebpfMonWhyGetType(found->at), *name = "INP";
     char text[100], simm[40], *end;
 
     for (size_t i = 0; i < sizeof(makers) / sizeof(makers[0]); i++)
         name = strcmp(type, makers[i][0]) == 0 ? makers[i][1] : name;
-    readFieldText(mem, cat, record, name, text, sizeof(text));
-    readFieldText(mem, cat, record, "SIMM", simm, sizeof(simm));
+    ebpfMonWhyReadText(found->at, name, text, sizeof(text));
+    ebpfMonWhyReadText(found->at, "SIMM", simm, sizeof(simm));
     snprintf(how, size, "%s %s (%s)", name[0] == 'I' ? "reads" : "makes it by", name, text);
     strtod(text, &end);
-    return strcmp(field, "VAL") == 0 && text[0] && (*end || name[0] != 'I') && (!simm[0] || strcmp(simm, "NO") == 0) &&
-           hasProcessedSince(mem, cat, record, put);
+    return strcmp(found->field, "VAL") == 0 && text[0] && (*end || name[0] != 'I') &&
+           (!simm[0] || strcmp(simm, "NO") == 0) && hasProcessedSince(found);
 }
 
 /* Nonzero: this process has started after the put. */
-static int isOfBefore(pid_t pid, const ebpfMonPut *put)
+static int isOfBefore(const foundPuts *found)
 {
-    double age = (double)(ebpfMonClockMonotonic() - put->at) / 1e9;
+    double age = (double)(ebpfMonClockMonotonic() - found->put.at) / 1e9;
     ebpfMonProcStat stat;
 
-    return ebpfMonProcStatGet(pid, &stat) == 0 && age > stat.uptime;
+    return ebpfMonProcStatGet(found->at->pid, &stat) == 0 && age > stat.uptime;
 }
 
 /* Nonzero: a bo that was 1 for *high seconds, and is 0. */
-static int isMomentary(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *field,
-                       const ebpfMonPut *put, double *high)
+static int isMomentary(const foundPuts *found, double *high)
 {
-    const ebpfMonRecord *r = &cat->rec[record];
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, r->rtype, "VAL");
+    const ebpfMonWhyPlace *at = found->at;
+    const ebpfMonPut *put = &found->put;
+    const ebpfMonRecord *r = &at->cat->rec[at->record];
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(at->cat, r->rtype, "VAL");
     char zero[40];
     uint16_t value;
 
-    readFieldText(mem, cat, record, "ZNAM", zero, sizeof(zero));
-    *high = strcmp(cat->rtype[r->rtype].name, "bo") == 0 ? readFieldNumber(mem, cat, record, "HIGH") : 0;
-    return *high > 0 && strcmp(put->val, "0") != 0 && strcmp(put->val, zero) != 0 && f && strcmp(field, "VAL") == 0 &&
-           mem && !ebpfMonMemRead(mem, r->addr + f->offset, &value, sizeof(value)) && !value;
+    ebpfMonWhyReadText(found->at, "ZNAM", zero, sizeof(zero));
+    *high = strcmp(ebpfMonWhyGetType(at), "bo") == 0 ? ebpfMonWhyReadNumber(found->at, "HIGH") : 0;
+    return *high > 0 && strcmp(put->val, "0") != 0 && strcmp(put->val, zero) != 0 && f &&
+           strcmp(found->field, "VAL") == 0 && at->mem && !ebpfMonMemRead(at->mem, r->addr + f->offset, &value, sizeof(value)) && !value;
 }
 
-static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
-                                 const char *field, const foundPuts *found, const char *name, char *text, size_t size)
+static ebpfMonWriteFate tellMade(const foundPuts *found, const char *name, char *text, size_t size)
 {
     const ebpfMonPut *put = &found->put;
-    double now = readFieldNumber(mem, cat, record, field);
+    double now = ebpfMonWhyReadNumber(found->at, found->field);
     char other[240], *end;
     double after = put->after[0] ? strtod(put->after, &end) : put->number;
     const char *limit;
@@ -289,7 +273,7 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
     double high;
     int isCut;
 
-    if (isOfBefore(pid, put)) {
+    if (isOfBefore(found)) {
         snprintf(text, size, "%.200s was made, and the IOC has been restarted since", name);
         if (!isnan(now))
             ebpfMonTextAdd(text, size, "; the field is %.15g now", now);
@@ -305,10 +289,10 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
         return ebpfMonWriteStops;
     }
     if (put->after[0]) {
-        limit = nameLimit(mem, cat, record, put);
-        readFieldText(mem, cat, record, "OMSL", omsl, sizeof(omsl));
-        if (!limit && strcmp(field, "VAL") == 0 && strcmp(omsl, "closed_loop") == 0) {
-            readFieldText(mem, cat, record, "DOL", dol, sizeof(dol));
+        limit = nameLimit(found);
+        ebpfMonWhyReadText(found->at, "OMSL", omsl, sizeof(omsl));
+        if (!limit && strcmp(found->field, "VAL") == 0 && strcmp(omsl, "closed_loop") == 0) {
+            ebpfMonWhyReadText(found->at, "DOL", dol, sizeof(dol));
             snprintf(text, size, "%s was made, and the field is %.40s afterwards: OMSL is closed_loop, so it takes its "
                      "value from DOL (%.80s)", name, put->after, dol);
             return ebpfMonWriteStops;
@@ -317,13 +301,12 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
                  limit ? ": its limit is " : ": the record has changed it", limit ? limit : "");
         return ebpfMonWriteStops;
     }
-    if (put->isNumber && !isnan(now) && now != after && isMadeAgain(mem, cat, record, field, put, other,
-                                                                    sizeof(other))) {
+    if (put->isNumber && !isnan(now) && now != after && isMadeAgain(found, other, sizeof(other))) {
         snprintf(text, size, "%s was made, and then overwritten by its processing, which %s: it is %.15g "
                  "now", name, other, now);
         return ebpfMonWriteStops;
     }
-    if (isMomentary(mem, cat, record, field, put, &high)) {
+    if (isMomentary(found, &high)) {
         snprintf(text, size, "%s was made; HIGH is %.15g s, so it went back by itself", name, high);
         return ebpfMonWriteStops;
     }
@@ -332,22 +315,21 @@ static ebpfMonWriteFate tellMade(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalo
                  now);
         return ebpfMonWriteUnknown;
     }
-    isCut = isTooLong(mem, cat, record, field, put, other, sizeof(other));
+    isCut = isTooLong(found, other, sizeof(other));
     snprintf(text, size, isCut ? "%s was made, but %s" : "%s was made", name, other);
     return isCut ? ebpfMonWriteStops : ebpfMonWriteHolds;
 }
 
-static ebpfMonWriteFate tellPut(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalogue *cat, uint32_t record,
-                                const char *field, const foundPuts *found, char *text, size_t size)
+static ebpfMonWriteFate tellPut(const foundPuts *found, char *text, size_t size)
 {
     char name[240], refusal[340];
 
     namePut(&found->put, name, sizeof(name));
     switch (found->put.result) {
     case ebpfMonPutOk:
-        return tellMade(mem, pid, cat, record, field, found, name, text, size);
+        return tellMade(found, name, text, size);
     case ebpfMonPutDenied: case ebpfMonPutFailed:
-        describeRefusal(mem, pid, cat, record, field, &found->put, refusal, sizeof(refusal));
+        describeRefusal(found, refusal, sizeof(refusal));
         snprintf(text, size, "%.160s was refused: %s", name, refusal);
         return ebpfMonWriteStops;
     case ebpfMonPutLost:
@@ -362,8 +344,7 @@ static ebpfMonWriteFate tellPut(ebpfMonMem *mem, pid_t pid, const ebpfMonCatalog
     }
 }
 
-void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, ebpfMonCatalogue *cat, uint32_t record,
-                     const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story)
+void ebpfMonWhyWrite(const ebpfMonWhyPlace *at, const char *field, const char *client, ebpfMonWriteStory *story)
 {
     foundPuts *found = calloc(1, sizeof(*found));
     char pv[EBPFMON_NAME_SIZE + 20], notify[240];
@@ -374,21 +355,23 @@ void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, ebpfMonCatalogue *cat, uint32_t
     snprintf(story->text, sizeof(story->text), "out of memory");
     if (!found)
         return;
-    snprintf(pv, sizeof(pv), "%s%s%s", ebpfMonCatalogueName(cat, record), strcmp(field, "VAL") == 0 ? "" : ".",
-             strcmp(field, "VAL") == 0 ? "" : field);
-    findPuts(ioc, pv, client, found);
-    if (mem)
-        ebpfMonMemFlush(mem);
+    snprintf(pv, sizeof(pv), "%s%s%s", ebpfMonCatalogueName(at->cat, at->record),
+             strcmp(field, "VAL") == 0 ? "" : ".", strcmp(field, "VAL") == 0 ? "" : field);
+    found->at = at;
+    found->field = field;
+    findPuts(at->ioc, pv, client, found);
+    if (at->mem)
+        ebpfMonMemFlush(at->mem);
     if (found->isFound) {
         epicsTimeGetCurrent(&now);
         story->age = epicsTimeDiffInSeconds(&now, &found->put.time);
-        story->fate = tellPut(mem, pid, cat, record, field, found, story->text, sizeof(story->text));
+        story->fate = tellPut(found, story->text, sizeof(story->text));
     } else {
         story->fate = ebpfMonWriteNotSeen;
         snprintf(story->text, sizeof(story->text), "no write%s%.60s is among the last %d puts of people, or of links "
                  "and programs; the history has older ones", client[0] ? " by " : "", client, EBPFMON_PUTS_MAX);
     }
-    if (describeNotify(pid, cat, record, notify, sizeof(notify))) {
+    if (describeNotify(at, notify, sizeof(notify))) {
         if (story->fate == ebpfMonWriteHolds || story->fate == ebpfMonWriteNotSeen)
             story->fate = ebpfMonWriteAtWork;
         ebpfMonTextCopy(story->text + strlen(story->text), sizeof(story->text) - strlen(story->text), notify);

@@ -3,9 +3,8 @@
 #ifndef EBPFMON_WHYWRITE_H
 #define EBPFMON_WHYWRITE_H
 
-#include "host/memory.h"
-#include "ioc/catalogue.h"
 #include "model/put.h"
+#include "subscriptions/whyPlace.h"
 
 typedef enum {
     ebpfMonWriteNotSeen,    /* no put to it is among those that are kept */
@@ -22,8 +21,7 @@ typedef struct {
 } ebpfMonWriteStory;
 
 /* "field": "VAL", …; "client": as ebpfMonFlowIsNamed, or a part of what the put says of its writer; "": anybody. */
-void ebpfMonWhyWrite(ebpfMonMem *mem, pid_t pid, ebpfMonCatalogue *cat, uint32_t record,
-                     const char *ioc, const char *field, const char *client, ebpfMonWriteStory *story);
+void ebpfMonWhyWrite(const ebpfMonWhyPlace *at, const char *field, const char *client, ebpfMonWriteStory *story);
 
 /* A put that was made. */
 typedef struct {

@@ -71,47 +71,6 @@ static int findName(ebpfMonClientTable *table, uint32_t iocId, const struct ebpf
     return found;
 }
 
-/* A use by "client", a gateway perhaps: then those behind it have used it, of a read the newest one of them. */
-static void noteUsers(ebpfMonUseNotes *notes, ebpfMonPacketClients *packetClients, const char *ioc, const char *name,
-                    ebpfMonUseKind kind, const ebpfMonPutClient *client, uint64_t identity, int64_t at)
-{
-    char who[WHO_SIZE];
-
-    ebpfMonPacketClientsFormatUsers(packetClients, client, name, who, sizeof(who), &identity);
-    if (ebpfMonUseNotesAdd(notes, ioc, name, kind, identity, at, kind == ebpfMonUseRead))
-        ebpfMonUseNotesSetWho(notes, ioc, name, kind, who);
-}
-
-void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
-                                ebpfMonPacketClients *packetClients, const ebpfMonWireEvent *ev, uint32_t iocId,
-                                const char *server)
-{
-    uint64_t identity = hashPeer(ev->peer.addr, ev->peer.port);
-    ebpfMonUseKind kind = ev->kind == ebpfMonWireRead ? ebpfMonUseRead :
-                          ev->kind == ebpfMonWireSubscribe || ev->isUpdate ? ebpfMonUseSubscribe : ebpfMonUseConnect;
-    char name[128], who[WHO_SIZE];
-    ebpfMonPutClient client;
-    int isBehind;
-
-    if (!ebpfMonUseNotesAreWanted(notes))
-        return;
-    if (ev->name[0])
-        ebpfMonTextCopy(name, sizeof(name), ev->name);
-    else if (ev->protocol != ebpfMonWireCa || !findName(table, iocId, &ev->peer, ev->sid, name, sizeof(name)))
-        return;
-    isBehind = packetClients && ebpfMonPacketClientsHasBehind(packetClients, name);
-    if (!isBehind && !ebpfMonUseNotesAdd(notes, server, name, kind, identity, ebpfMonClockUnixSeconds(),
-                                         kind == ebpfMonUseRead))
-        return;
-    ebpfMonPutClientsFind(clients, &ev->peer, &ev->first, ev->user, ev->host, &client);
-    if (isBehind) {
-        noteUsers(notes, packetClients, server, name, kind, &client, identity, ebpfMonClockUnixSeconds());
-    } else {
-        ebpfMonPacketClientsFormatUsers(NULL, &client, name, who, sizeof(who), &identity);
-        ebpfMonUseNotesSetWho(notes, server, name, kind, who);
-    }
-}
-
 /* A use by a process of this host, which may be a gateway: what needs the names of others is done without the lock of
  * the table. */
 typedef struct {
@@ -120,6 +79,48 @@ typedef struct {
     ebpfMonPutClient client;
     uint64_t identity;
 } lateUse;
+
+/* Of a gateway: then those behind it have used it, of a read the newest one of them. */
+static void noteUsers(ebpfMonUseNotes *notes, ebpfMonPacketClients *packetClients, lateUse *use, int64_t at)
+{
+    char who[WHO_SIZE];
+
+    ebpfMonPacketClientsFormatUsers(packetClients, &use->client, use->name, who, sizeof(who), &use->identity);
+    if (ebpfMonUseNotesAdd(notes, use->ioc, use->name, use->kind, use->identity, at, use->kind == ebpfMonUseRead))
+        ebpfMonUseNotesSetWho(notes, use->ioc, use->name, use->kind, who);
+}
+
+void ebpfMonUseSourcesAddPacket(ebpfMonUseNotes *notes, ebpfMonClientTable *table, ebpfMonPutClients *clients,
+                                ebpfMonPacketClients *packetClients, const ebpfMonWireEvent *ev, uint32_t iocId,
+                                const char *server)
+{
+    lateUse use = { .identity = hashPeer(ev->peer.addr, ev->peer.port),
+                    .kind = ev->kind == ebpfMonWireRead ? ebpfMonUseRead :
+                            ev->kind == ebpfMonWireSubscribe || ev->isUpdate ? ebpfMonUseSubscribe :
+                                                                               ebpfMonUseConnect };
+    int64_t now = ebpfMonClockUnixSeconds();
+    char who[WHO_SIZE];
+    int isBehind;
+
+    if (!ebpfMonUseNotesAreWanted(notes))
+        return;
+    if (ev->name[0])
+        ebpfMonTextCopy(use.name, sizeof(use.name), ev->name);
+    else if (ev->protocol != ebpfMonWireCa || !findName(table, iocId, &ev->peer, ev->sid, use.name, sizeof(use.name)))
+        return;
+    isBehind = packetClients && ebpfMonPacketClientsHasBehind(packetClients, use.name);
+    if (!isBehind && !ebpfMonUseNotesAdd(notes, server, use.name, use.kind, use.identity, now,
+                                         use.kind == ebpfMonUseRead))
+        return;
+    ebpfMonPutClientsFind(clients, &ev->peer, &ev->first, ev->user, ev->host, &use.client);
+    if (isBehind) {
+        ebpfMonTextSet(use.ioc, sizeof(use.ioc), server);
+        noteUsers(notes, packetClients, &use, now);
+    } else {
+        ebpfMonPacketClientsFormatUsers(NULL, &use.client, use.name, who, sizeof(who), &use.identity);
+        ebpfMonUseNotesSetWho(notes, server, use.name, use.kind, who);
+    }
+}
 
 static void addUse(ebpfMonUseNotes *notes, const ebpfMonClientIoc *ioc, const ebpfMonCaUse *use, int64_t at)
 {
@@ -197,7 +198,7 @@ void ebpfMonUseSourcesAddLook(ebpfMonUseNotes *notes, ebpfMonClientTable *table,
     }
     ebpfMonClientTableUnlock(table);
     for (size_t i = 0; i < lates; i++)
-        noteUsers(notes, packetClients, late[i].ioc, late[i].name, late[i].kind, &late[i].client, late[i].identity, at);
+        noteUsers(notes, packetClients, &late[i], at);
     free(late);
 }
 

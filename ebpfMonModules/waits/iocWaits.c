@@ -412,6 +412,7 @@ void ebpfMonIocWaitsSetCatalogue(ebpfMonIocWaits *ioc, ebpfMonCatalogue *cat)
         ioc->actives = ioc->puts = ioc->next = ioc->rounds = 0;
     ebpfMonCatalogueRelease(ioc->cat);
     ioc->cat = cat;
+    ioc->graph.cat = cat;
 }
 
 void ebpfMonIocWaitsLook(ebpfMonIocWaits *ioc, uint32_t records, uint64_t now)
@@ -530,7 +531,7 @@ void ebpfMonIocWaitsDescribeRecord(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r,
         ebpfMonTextAdd(text, size, ", asked %ux to process meanwhile%s", r->lcnt > MANY_TIMES ? MANY_TIMES : r->lcnt,
                        r->lcnt >= MANY_TIMES ? " or more often" : "");
     if (r->isActive)
-        ebpfMonWaitGraphAddPort(&ioc->graph, ioc->mem, ioc->cat, r->record, text, size);
+        ebpfMonWaitGraphAddPort(&ioc->graph, r->record, text, size);
     ebpfMonTextAdd(text, size, ")");
 }
 

@@ -168,15 +168,16 @@ static void findOwners(ebpfMonWaitGraph *g)
     }
 }
 
-static void readMutexes(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat)
+static void readMutexes(ebpfMonWaitGraph *g)
 {
+    const ebpfMonCatalogue *cat = g->cat;
     uint64_t *record = malloc((cat->count + 1u) * sizeof(*record));
 
     for (uint32_t i = 0; record && i < cat->count; i++)
         record[i] = cat->rec[i].addr;
-    ebpfMonMemFlush(mem);
+    ebpfMonMemFlush(g->mem);
     ebpfMonMutexesFree(g->mutexes);
-    g->mutexes = record ? ebpfMonMutexesRead(mem, cat->base, record, cat->count, cat->common.lset) : NULL;
+    g->mutexes = record ? ebpfMonMutexesRead(g->mem, cat->base, record, cat->count, cat->common.lset) : NULL;
     free(record);
 }
 
@@ -225,12 +226,12 @@ static void findPythonOwner(const ebpfMonWaitGraph *g, ebpfMonWaitThread *t)
 }
 
 /* Threads that wait for no mutex, but for what another thread has. */
-static void findOtherOwners(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat)
+static void findOtherOwners(ebpfMonWaitGraph *g)
 {
     if (g->asynAt)
-        ebpfMonAsynPortsRead(&g->asyn, mem, g->asynAt);
+        ebpfMonAsynPortsRead(&g->asyn, g->mem, g->asynAt);
     if (g->asyn.requests && !g->mutexes)
-        readMutexes(g, mem, cat);
+        readMutexes(g);
     for (size_t i = 0; i < g->threads; i++) {
         ebpfMonWaitThread *t = &g->thread[i];
         const ebpfMonAsynRequest *r;
@@ -239,7 +240,7 @@ static void findOtherOwners(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonC
             continue;
         if (g->python.address)
             findPythonOwner(g, t);
-        if ((r = ebpfMonAsynPortsFindThread(&g->asyn, mem, t->arg[0])) == NULL)
+        if ((r = ebpfMonAsynPortsFindThread(&g->asyn, g->mem, t->arg[0])) == NULL)
             continue;
         t->mutex = g->asyn.port[r->port].lock;
         t->owner = readMutexOwner(g, t->mutex);
@@ -267,6 +268,8 @@ int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid, ebpfMonMem *mem, const 
     if (count < 0)
         return -1;
     g->pid = pid;
+    g->mem = mem;
+    g->cat = cat;
     g->thread = NULL;
     g->threads = g->room = 0;
     for (int i = 0; i < count && g->threads < THREADS_MAX; i++) {
@@ -282,7 +285,7 @@ int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid, ebpfMonMem *mem, const 
     free(tids);
     findLibraries(g, pid);
     findOwners(g);
-    findOtherOwners(g, mem, cat);
+    findOtherOwners(g);
     for (size_t i = 0; i < g->threads; i++) {
         ebpfMonWaitThread *t = &g->thread[i];
         const ebpfMonWaitThread *old = findThread(&before, t->tid);
@@ -322,8 +325,7 @@ pid_t ebpfMonWaitGraphFindCycle(const ebpfMonWaitGraph *g, pid_t tid)
 /* --- what a thread waits for ------------------------------------------------------------------------------------ */
 
 /* "the lock set of REC", "port L0", "a mutex of asynManager.c:602", "a mutex"; "the end of cbLow". */
-static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonWaitThread *t,
-                      char *text, size_t size)
+static void nameMutex(ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, char *text, size_t size)
 {
     const ebpfMonWaitThread *owner = findThread(g, t->owner);
     uint64_t address = t->mutex;
@@ -336,7 +338,7 @@ static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalog
         return;
     }
     if (!g->mutexes)
-        readMutexes(g, mem, cat);
+        readMutexes(g);
     m = g->mutexes ? ebpfMonMutexesFind(g->mutexes, address) : NULL;
     for (unsigned i = 0; m && i < g->asyn.ports; i++)
         if (g->asyn.port[i].lock == m->node) {
@@ -347,11 +349,11 @@ static void nameMutex(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalog
         snprintf(text, size, "the GIL of Python");
         return;
     }
-    record = m && m->record ? ebpfMonCatalogueFindAddr(cat, m->record) : -1;
+    record = m && m->record ? ebpfMonCatalogueFindAddr(g->cat, m->record) : -1;
     snprintf(text, size, "a mutex");
     if (record >= 0) {
-        snprintf(text, size, "the lock set of %s", ebpfMonCatalogueName(cat, (uint32_t)record));
-    } else if (m && ebpfMonMemStr(mem, m->file, file, sizeof(file)) == 0) {
+        snprintf(text, size, "the lock set of %s", ebpfMonCatalogueName(g->cat, (uint32_t)record));
+    } else if (m && ebpfMonMemStr(g->mem, m->file, file, sizeof(file)) == 0) {
         const char *slash = strrchr(file, '/');
 
         ebpfMonTextClean(file, sizeof(file));
@@ -454,8 +456,7 @@ static void addWaiters(const ebpfMonWaitGraph *g, pid_t tid, char *text, size_t 
         ebpfMonTextAdd(text, size, " and %u more", count - SHOWN_MAX);
 }
 
-void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
-                                char *text, size_t size)
+void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *g, pid_t tid, char *text, size_t size)
 {
     char what[120];
 
@@ -466,7 +467,7 @@ void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpf
             at = findThread(g, at->owner);
         if (!at || t->tid == tid || at->tid != tid)
             continue;
-        nameMutex(g, mem, cat, t, what, sizeof(what));
+        nameMutex(g, t, what, sizeof(what));
         ebpfMonTextAdd(text, size, "  %s waits for %s", t->name, what);
         addPlace(g->pid, t->tid, WAITER_FRAMES, text, size);
         ebpfMonTextAdd(text, size, "\n");
@@ -486,8 +487,7 @@ static void addFarOwner(pid_t tid, char *text, size_t size)
         ebpfMonTextAdd(text, size, ", whose owner has ended (thread %d)", (int)tid);
 }
 
-int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
-                             char *text, size_t size, char *brief, size_t briefSize)
+int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, pid_t tid, char *text, size_t size, char *brief, size_t briefSize)
 {
     const ebpfMonWaitThread *t = findThread(g, tid), *owner;
     pid_t seen[LINKS_MAX];
@@ -499,7 +499,7 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
         int isCycle = 0;
 
         seen[links++] = t->tid;
-        nameMutex(g, mem, cat, t, one, sizeof(one));
+        nameMutex(g, t, one, sizeof(one));
         ebpfMonTextAdd(text, size, "%s%s waits for %s", links == 1 ? "" : "; ", t->name, one);
         if (!t->isEnd)
             ebpfMonTextAdd(text, size, ", which %s has", owner->name);
@@ -516,7 +516,7 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
     if (!t)
         return 0;
     if (t->mutex && t->ended) {
-        nameMutex(g, mem, cat, t, one, sizeof(one));
+        nameMutex(g, t, one, sizeof(one));
         ebpfMonTextAdd(text, size, "%s%s waits for %s%s", links ? "; " : "", t->name, one,
                        t->isSame ? ", whose owner has ended" : "");
         if (t->isSame)
@@ -525,7 +525,7 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
         return t->isSame && !t->isTimed;
     }
     if (t->mutex) {
-        nameMutex(g, mem, cat, t, call, sizeof(call));
+        nameMutex(g, t, call, sizeof(call));
         snprintf(one, sizeof(one), "waits for %s", call);
         if (t->far)
             addFarOwner(t->far, one, sizeof(one));
@@ -538,23 +538,24 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMon
     return 0;
 }
 
-void ebpfMonWaitGraphAddPort(ebpfMonWaitGraph *g, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
-                             char *text, size_t size)
+void ebpfMonWaitGraphAddPort(ebpfMonWaitGraph *g, uint32_t record, char *text, size_t size)
 {
-    const ebpfMonRecord *r = &cat->rec[record];
-    const ebpfMonField *f = g->asyn.ports ? ebpfMonCatalogueFieldNamed(cat, r->rtype, "DPVT") : NULL;
-    int isQueued, port = f ? ebpfMonAsynPortsFindRecord(&g->asyn, mem, r->addr, ebpfMonMemPtr(mem, r->addr + f->offset),
-                                                        &isQueued) : -1;
+    const ebpfMonRecord *r = g->asyn.ports ? &g->cat->rec[record] : NULL;
+    const ebpfMonField *f = r ? ebpfMonCatalogueFieldNamed(g->cat, r->rtype, "DPVT") : NULL;
     const ebpfMonWaitThread *owner;
     char why[300], brief[80];
+    int isQueued, port;
 
+    if (!f)
+        return;
+    port = ebpfMonAsynPortsFindRecord(&g->asyn, g->mem, r->addr, ebpfMonMemPtr(g->mem, r->addr + f->offset), &isQueued);
     if (port < 0)
         return;
     if (!g->mutexes)
-        readMutexes(g, mem, cat);
+        readMutexes(g);
     owner = findThread(g, readMutexOwner(g, g->asyn.port[port].lock));
     if (owner)
-        ebpfMonWaitGraphDescribe(g, mem, cat, owner->tid, why, sizeof(why), brief, sizeof(brief));
+        ebpfMonWaitGraphDescribe(g, owner->tid, why, sizeof(why), brief, sizeof(brief));
     ebpfMonTextAdd(text, size, "; %sport %s, which %s has%s%s", isQueued ? "waits for " : "", g->asyn.port[port].name,
                    owner ? owner->name : "nobody", owner ? ": " : "", owner ? why : "");
 }

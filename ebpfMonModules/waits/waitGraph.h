@@ -35,6 +35,8 @@ typedef struct {
 
 typedef struct {
     pid_t    pid;
+    ebpfMonMem *mem;           /* this and the next one are the caller's, from Read until Clear */
+    const ebpfMonCatalogue *cat;
     ebpfMonWaitThread *thread; /* by tid */
     size_t   threads, room;
     ebpfMonMutexes *mutexes;   /* NULL: not read yet */
@@ -55,16 +57,14 @@ pid_t ebpfMonWaitGraphFindCycle(const ebpfMonWaitGraph *graph, pid_t tid);
 /* Where its chain of waits ends, in one sentence: "scan-1 waits for the lock set of A, which cbLow has; cbLow waits …".
  * "brief": for AMSG. Reads the mutexes and the stack of the last thread. Nonzero: it is a deadlock, or a mutex whose
  * owner has ended. 0: not; or there is no such thread, and the text is empty. */
-int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *graph, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
-                             char *text, size_t size, char *brief, size_t briefSize);
+int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *graph, pid_t tid, char *text, size_t size, char *brief,
+                             size_t briefSize);
 
 /* Adds a line for each thread that waits for what this one has, also through others: "  scan-0.1 waits for the lock set
  * of VAC:A, at dbScanLock (libdbCore.so) < scanList < periodicTask". */
-void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *graph, ebpfMonMem *mem, const ebpfMonCatalogue *cat, pid_t tid,
-                                char *text, size_t size);
+void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *graph, pid_t tid, char *text, size_t size);
 
 /* Adds for which port of asyn the record waits, and who has that: "; waits for port L0, which L0 has: L0 waits …". */
-void ebpfMonWaitGraphAddPort(ebpfMonWaitGraph *graph, ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record,
-                             char *text, size_t size);
+void ebpfMonWaitGraphAddPort(ebpfMonWaitGraph *graph, uint32_t record, char *text, size_t size);
 
 #endif

@@ -80,6 +80,14 @@ typedef struct {
     epicsTimeStamp time;
 } putNote;
 
+/* "begin": of the hang, which tells it from another one of this thread; 0: not known, or it is only late. */
+typedef struct {
+    uint32_t iocId;
+    pid_t    tid;
+    int      isLate;
+    uint64_t begin;
+} ebpfMonHang;
+
 typedef struct {
     const ebpfMonModule *module;
     ebpfMonSharedWorker worker;
@@ -95,8 +103,7 @@ typedef struct {
     double   recordNs;         /* CPU time that one record takes */
     double   round;            /* s: in which all records are looked at */
     unsigned quiet, told;
-    struct { uint32_t iocId; pid_t tid; int isLate; uint64_t begin; } hang[2 * EBPFMON_HUNG_THREADS]; /* threads that
-                                * hang; then scan threads that are late and stand still ("begin" is 0) */
+    ebpfMonHang hang[2 * EBPFMON_HUNG_THREADS]; /* threads that hang; then scan threads that are late and stand still */
     unsigned hangs;
     struct { char hang[80], late[80]; } cause, causeShown; /* as ebpfMonPublished.hangCause and lateCause */
     uint64_t cpu, costSince;   /* ns of CPU time since then */
@@ -315,34 +322,38 @@ static void readHangs(ebpfMonWaits *w)
     ebpfMonPublishedUnlock();
 }
 
-/* "isBehind": not in a cycle itself. "begin": of the hang, which tells it from another one of this thread; 0: not
- * known. */
-static void addCause(ebpfMonIocWaits *ioc, pid_t tid, int isBehind, int isLate, uint64_t begin, uint64_t now,
-                     const ebpfMonHangCause *old, unsigned olds)
+/* "isBehind": not in a cycle itself. */
+static void addCause(ebpfMonIocWaits *ioc, const ebpfMonHang *hang, int isBehind, uint64_t now)
 {
     ebpfMonHangCause *c = &ioc->cause[ioc->causes];
+    pid_t tid = hang->tid;
 
     if (ioc->causes == EBPFMON_HANG_CAUSES)
         return;
-    *c = (ebpfMonHangCause){ .tid = tid, .begin = begin, .since = begin ? begin : now, .isLate = isLate };
-    c->isForEver = ebpfMonWaitGraphDescribe(&ioc->graph, ioc->mem, ioc->cat, tid, c->text, sizeof(c->text), c->brief,
+    *c = (ebpfMonHangCause){ .tid = tid, .begin = hang->begin, .since = hang->begin ? hang->begin : now,
+                             .isLate = hang->isLate };
+    c->isForEver = ebpfMonWaitGraphDescribe(&ioc->graph, tid, c->text, sizeof(c->text), c->brief,
                                             sizeof(c->brief)) && !isBehind;
     if (!c->text[0])
         return;
-    ebpfMonWaitGraphAddWaiters(&ioc->graph, ioc->mem, ioc->cat, tid, c->waiters, sizeof(c->waiters));
+    ebpfMonWaitGraphAddWaiters(&ioc->graph, tid, c->waiters, sizeof(c->waiters));
     for (size_t i = 0; i < ioc->graph.threads; i++)
         if (ioc->graph.thread[i].tid == tid) {
             memcpy(c->name, ioc->graph.thread[i].name, sizeof(c->name));
             c->switches = ioc->graph.thread[i].switches;
         }
-    for (unsigned i = 0; i < olds; i++)
-        if (old[i].tid == tid && (old[i].begin == begin || !old[i].begin)) { /* at first it may have been late only */
-            if (!begin && old[i].switches == c->switches) /* else it may have gone on, and stand again */
-                c->since = old[i].since;
-            c->isTold = old[i].isTold;
-            c->isOld = 1;
-        }
     ioc->causes++;
+}
+
+/* Is it the cause that was found before? */
+static void carryCause(ebpfMonHangCause *c, const ebpfMonHangCause *old)
+{
+    if (old->tid != c->tid || (old->begin && old->begin != c->begin)) /* at first it may have been late only */
+        return;
+    if (!c->begin && old->switches == c->switches) /* else it may have gone on, and stand again */
+        c->since = old->since;
+    c->isTold = old->isTold;
+    c->isOld = 1;
 }
 
 /* Threads in a cycle have one cause: that of the first of them. */
@@ -378,11 +389,14 @@ static void findCauses(ebpfMonWaits *w, ebpfMonIocWaits *ioc, uint64_t now)
 
         if ((ebpfMonWaitGraphFindCycle(&ioc->graph, t->tid) || (t->ended && t->isSame && !t->isTimed)) &&
             !hasCause(ioc, t->tid))
-            addCause(ioc, t->tid, 0, 0, findHangBegin(w, ioc, t->tid), now, old, olds);
+            addCause(ioc, &(ebpfMonHang){ .tid = t->tid, .begin = findHangBegin(w, ioc, t->tid) }, 0, now);
     }
     for (unsigned i = 0; i < w->hangs; i++)
         if (w->hang[i].iocId == ioc->id && !hasCause(ioc, w->hang[i].tid))
-            addCause(ioc, w->hang[i].tid, 1, w->hang[i].isLate, w->hang[i].begin, now, old, olds);
+            addCause(ioc, &w->hang[i], 1, now);
+    for (unsigned i = 0; i < ioc->causes; i++)
+        for (unsigned k = 0; k < olds; k++)
+            carryCause(&ioc->cause[i], &old[k]);
 }
 
 /* The threads are read twice, a second apart, and then less often: what is the same at both times is sure. */

@@ -139,7 +139,8 @@ static int probeNop(void *link, pid_t child)
     prog = ebpfMonUprobeMultiLoadEmpty();
     if (prog < 0)
         return -1;
-    *(int *)link = ebpfMonUprobeMultiAttach(prog, path, &offset, NULL, NULL, 1, child, 0);
+    *(int *)link = ebpfMonUprobeMultiAttach(prog, &(ebpfMonUprobePlaces){ .path = path, .offset = &offset, .count = 1,
+                                                                          .pid = child }, 0);
     close(prog);
     return *(int *)link < 0;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,7 +11,6 @@
 #include "probe/kernelLoaded.h"
 #include "probe/closer.h"
 #include "probe/uprobe.h"
-#include "probe/uprobeMulti.h"
 
 #define NOP_BYTES 5
 
@@ -40,22 +38,6 @@ const char *ebpfMonUprobeErrorText(int err)
 {
     return err == EBPFMON_UPROBE_HARMS ? "a nop of 5 bytes stands there, where this kernel overwrites the stack" :
                                          strerror(err);
-}
-
-/* One link for all places. Returns its file descriptor, or -1 with errno. */
-static int setTogether(struct bpf_program *prog, const ebpfMonUprobePlaces *places, int isReturn)
-{
-    uint64_t *cookies = calloc(places->count, sizeof(*cookies));
-    int fd;
-
-    if (!cookies)
-        return -1;
-    for (unsigned i = 0; i < places->count; i++)
-        cookies[i] = places->cookie;
-    fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places->path, places->offset, places->semaphore, cookies,
-                                  places->count, places->pid, isReturn);
-    free(cookies);
-    return fd;
 }
 
 /* Without uprobe_multi: a perf event for each place. */
@@ -86,7 +68,7 @@ int ebpfMonUprobeSet(struct bpf_program *prog, const ebpfMonUprobePlaces *places
     if (!ebpfMonFeature.uprobeMulti)
         return setOneByOne(prog, places, isReturn, probe, probes);
     memset(p, 0, sizeof(*p));
-    p->fd = setTogether(prog, places, isReturn);
+    p->fd = ebpfMonUprobeMultiAttach(bpf_program__fd(prog), places, isReturn);
     if (p->fd < 0)
         return errno;
     p->inFolder = ebpfMonLinkFolderAdd(p->fd);

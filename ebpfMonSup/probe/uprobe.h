@@ -3,23 +3,10 @@
 #ifndef EBPFMON_UPROBE_H
 #define EBPFMON_UPROBE_H
 
-#include <stdint.h>
-#include <sys/types.h>
-
 #include "probe/closer.h"
+#include "probe/uprobeMulti.h"
 
 struct bpf_program;
-
-/* Places in one file that a process has mapped. All pointers stay the caller's. */
-typedef struct {
-    const char *path;
-    const uint64_t *offset;    /* in the file */
-    const uint64_t *semaphore; /* for each place: the byte in the file where the kernel counts who probes it; 0:
-                                * there is none. NULL: no place has one */
-    unsigned count;
-    pid_t    pid;
-    uint64_t cookie;           /* that the program gets at each place (bpf_get_attach_cookie), with uprobe_multi */
-} ebpfMonUprobePlaces;
 
 #define EBPFMON_UPROBE_HARMS (-1) /* among errnos: a probe there would change data of the process (nopTrial.h) */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -27,28 +28,36 @@ struct linkCreate {
     uint32_t pad[16];
 };
 
-int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
-                             const uint64_t *cookies, unsigned count, pid_t pid, int isReturn)
+int ebpfMonUprobeMultiAttach(int progFd, const ebpfMonUprobePlaces *places, int isReturn)
 {
+    uint64_t *cookies = calloc(places->count, sizeof(*cookies));
     struct linkCreate attr;
+    int fd;
 
+    if (!cookies)
+        return -1;
+    for (unsigned i = 0; i < places->count; i++)
+        cookies[i] = places->cookie;
     memset(&attr, 0, sizeof(attr));
     attr.prog_fd = (uint32_t)progFd;
     attr.attach_type = EBPFMON_ATTACH_MULTI;
-    attr.path = (uint64_t)(uintptr_t)path;
-    attr.offsets = (uint64_t)(uintptr_t)offsets;
-    attr.ref_ctr_offsets = (uint64_t)(uintptr_t)semaphores;
+    attr.path = (uint64_t)(uintptr_t)places->path;
+    attr.offsets = (uint64_t)(uintptr_t)places->offset;
+    attr.ref_ctr_offsets = (uint64_t)(uintptr_t)places->semaphore;
     attr.cookies = (uint64_t)(uintptr_t)cookies;
-    attr.cnt = count;
+    attr.cnt = places->count;
     attr.multiFlags = isReturn ? MULTI_RETURN : 0;
-    attr.pid = (uint32_t)pid;
-    return (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+    attr.pid = (uint32_t)places->pid;
+    fd = (int)syscall(__NR_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
+    free(cookies);
+    return fd;
 }
 
 static int attachFails(int prog, pid_t pid)
 {
     uint64_t offset = 0;
-    int link = ebpfMonUprobeMultiAttach(prog, "/", &offset, NULL, NULL, 1, pid, 0);
+    int link = ebpfMonUprobeMultiAttach(prog, &(ebpfMonUprobePlaces){ .path = "/", .offset = &offset, .count = 1,
+                                                                      .pid = pid }, 0);
 
     if (link >= 0) {
         close(link);

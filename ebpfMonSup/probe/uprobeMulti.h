@@ -12,6 +12,17 @@
 
 #define EBPFMON_ATTACH_MULTI 48 /* BPF_TRACE_UPROBE_MULTI of linux/bpf.h */
 
+/* Places in one file that a process has mapped. All pointers stay the caller's. */
+typedef struct {
+    const char *path;
+    const uint64_t *offset;    /* in the file */
+    const uint64_t *semaphore; /* for each place: the byte in the file where the kernel counts who probes it; 0:
+                                * there is none. NULL: no place has one */
+    unsigned count;
+    pid_t    pid;
+    uint64_t cookie;           /* that the program gets at each place (bpf_get_attach_cookie), with uprobe_multi */
+} ebpfMonUprobePlaces;
+
 /* Nonzero: this kernel has them, and can select one process. Tries it. Any thread. */
 int ebpfMonUprobeMultiIsSupported(void);
 
@@ -19,10 +30,7 @@ int ebpfMonUprobeMultiIsSupported(void);
  * this kernel has no such links. */
 int ebpfMonUprobeMultiLoadEmpty(void);
 
-/* Returns a file descriptor, which the caller closes; or -1 with errno. "offsets": bytes in the file, "count" of them.
- * "semaphores" (may be NULL): for each site the byte in the file where the kernel counts who probes it; 0: none.
- * "cookies": for each site what bpf_get_attach_cookie() of the program returns; NULL: 0. */
-int ebpfMonUprobeMultiAttach(int progFd, const char *path, const uint64_t *offsets, const uint64_t *semaphores,
-                             const uint64_t *cookies, unsigned count, pid_t pid, int isReturn);
+/* One link for all places. Returns its file descriptor, which the caller closes; or -1 with errno. */
+int ebpfMonUprobeMultiAttach(int progFd, const ebpfMonUprobePlaces *places, int isReturn);
 
 #endif
