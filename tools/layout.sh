@@ -7,7 +7,8 @@
 # SOURCE is a source tree of Base, built or only unpacked. Nothing is written into it: headers that Base generates are
 # generated in a folder of their own, by the tools of the Base that tools/epicsBase.sh finds. Numbers that differ
 # between releases make a line in layouts.h; if there is a line with the same numbers, it is for this release, too.
-# Numbers that all releases share are in layoutAll.h: it fails, and names the number, if one is another in this release.
+# Numbers that all releases share are in layoutAll.h, or in a module: it fails, and names the number, if one is another
+# in this release.
 # What belongs to subscriptions (EVENTS) and to queues (QUEUES) goes to ebpfMonModules/subscriptions/events.h and
 # ebpfMonModules/queues/queueLayouts.h in the same way. FOLDER is another folder than these.
 set -eu
@@ -57,6 +58,7 @@ compile() { # COMPILER LANGUAGE OPTION...
 compile gcc c
 compile gcc c -DSCAN
 compile gcc c -DEVENT
+compile gcc c -DNOTIFY
 compile gcc c -DQUEUE
 compile g++ c++ -fno-access-control -fpermissive
 

@@ -10,6 +10,7 @@
  *   NUMBER  another number that all share
  *   EVENTS  as LAYOUT, a member of ebpfMonEventLayout (ebpfMonModules/subscriptions/eventLists.h), in its order
  *   QUEUES  the same of ebpfMonQueueLayout (ebpfMonModules/queues/queueIoc.h)
+ *   SAME    a number that a module has by hand: in another release it is code that must learn to choose
  */
 #define LINE(text, value) __asm__ volatile("\n=" text ", %c0)" : : "i"((long)(value)))
 #define LAYOUT(group, name, value) LINE("LAYOUT(" #group ", " #name, value)
@@ -17,6 +18,8 @@
 #define NUMBER(name, value) LINE("NUMBER(" #name, value)
 #define EVENTS(group, name, type, member) LINE("EVENTS(" #group ", " #name, __builtin_offsetof(type, member))
 #define QUEUES(name, value) LINE("QUEUES(" #name, value)
+#define SAME(where, type, member, number) \
+    _Static_assert(__builtin_offsetof(type, member) == (number), where " believes that " #type "." #member " is at " #number)
 #define OFFSET(group, name, type, member) LAYOUT(group, name, __builtin_offsetof(type, member))
 
 #ifdef __cplusplus /* classes; their members are private */
@@ -55,6 +58,14 @@ void layoutOfClasses()
 
 void membersOfEvents(void)
 {
+#if BASE >= 3150000
+    SAME("subscriptions/eventLists.c", struct evSubscrip, chan, 16);
+#else
+    SAME("subscriptions/eventLists.c", struct evSubscrip, paddr, 16);
+#endif
+    SAME("subscriptions/eventLists.c", struct evSubscrip, user_sub, 24);
+    SAME("subscriptions/eventLists.c", struct evSubscrip, ev_que, 40);
+    SAME("subscriptions/eventLists.c", struct evSubscrip, enabled, 75);
     EVENTS(subscription, user_arg, struct evSubscrip, user_arg);
     EVENTS(subscription, ev_que, struct evSubscrip, ev_que);
     EVENTS(subscription, npend, struct evSubscrip, npend);
@@ -75,6 +86,24 @@ void membersOfEvents(void)
     EVENTS(client, sendStk, struct client, send.stk);
     EVENTS(client, evuser, struct client, evuser);
 }
+
+#elif defined NOTIFY
+
+#include "dbNotify.c"
+#if BASE >= 3150000
+SAME("waits/iocWaits.c", processNotify, chan, __builtin_offsetof(processNotify, pnotifyPvt) + 24);
+SAME("waits/iocWaits.c", processNotify, chan, __builtin_offsetof(processNotify, requestType) + 8);
+#else
+#define notifyPvt putNotifyPvt
+#define processNotifyRecord putNotifyRecord
+SAME("waits/iocWaits.c", putNotify, pputNotifyPvt, __builtin_offsetof(putNotify, usrPvt) + 16);
+#endif
+SAME("waits/iocWaits.c", notifyPvt, magic, 16);
+SAME("waits/iocWaits.c", notifyPvt, state, 24);
+SAME("waits/iocWaits.c", notifyPvt, callback.user, 48);
+SAME("waits/iocWaits.c", notifyPvt, waitList, 64);
+SAME("waits/iocWaits.c", processNotifyRecord, restartList, 24);
+SAME("waits/iocWaits.c", processNotifyRecord, precord, 48);
 
 #elif defined QUEUE
 
