@@ -19,7 +19,8 @@
 #define EVENTS(group, name, type, member) LINE("EVENTS(" #group ", " #name, __builtin_offsetof(type, member))
 #define QUEUES(name, value) LINE("QUEUES(" #name, value)
 #define SAME(where, type, member, number) \
-    _Static_assert(__builtin_offsetof(type, member) == (number), where " believes that " #type "." #member " is at " #number)
+    _Static_assert(__builtin_offsetof(type, member) == (number), \
+                   where " believes that " #type "." #member " is at " #number)
 #define OFFSET(group, name, type, member) LAYOUT(group, name, __builtin_offsetof(type, member))
 
 #ifdef __cplusplus /* classes; their members are private */

@@ -343,6 +343,18 @@ int ebpfMonFieldTextRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t 
     return readNumber(mem, at, field, text, size);
 }
 
+const char *ebpfMonFieldTextReadNamed(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *name,
+                                      char *text, size_t size)
+{
+    const ebpfMonRecord *r = &cat->rec[record];
+    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(cat, r->rtype, name);
+
+    text[0] = 0;
+    if (f && mem && ebpfMonFieldTextRead(mem, cat, r->addr, f, text, size))
+        text[0] = 0;
+    return text;
+}
+
 /* --- reading --- */
 
 #define EBPFMON_INV_VALUE   16384    /* bytes of a value; a longer one is cut and ends in "..." */

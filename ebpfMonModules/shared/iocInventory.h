@@ -32,6 +32,11 @@
 int ebpfMonFieldTextRead(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t precord, const ebpfMonField *field,
                          char *text, size_t size);
 
+/* The same of a record by its index, and a field by its name. "": it cannot be read ("mem" may be NULL), or there is
+ * none of this name. Returns "text". */
+const char *ebpfMonFieldTextReadNamed(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint32_t record, const char *name,
+                                      char *text, size_t size);
+
 /* --- reading --- */
 
 #define EBPFMON_INV_ALIASES 64       /* of one record, at most; and so the next two */

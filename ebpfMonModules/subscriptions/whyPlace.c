@@ -52,13 +52,7 @@ void ebpfMonWhyPlaceClear(ebpfMonWhyPlace *place)
 
 const char *ebpfMonWhyReadText(const ebpfMonWhyPlace *p, const char *name, char *text, size_t size)
 {
-    const ebpfMonRecord *r = &p->cat->rec[p->record];
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(p->cat, r->rtype, name);
-
-    text[0] = 0;
-    if (f && p->mem && ebpfMonFieldTextRead(p->mem, p->cat, r->addr, f, text, size))
-        text[0] = 0;
-    return text;
+    return ebpfMonFieldTextReadNamed(p->mem, p->cat, p->record, name, text, size);
 }
 
 double ebpfMonWhyReadNumber(const ebpfMonWhyPlace *p, const char *name)

@@ -482,7 +482,7 @@ static int readInput(look *l, const ebpfMonWhyPlace *p, const ebpfMonField *f, i
         return -1;
     ebpfMonTextClean(in->name, sizeof(in->name));
     in->isCa = link.type == EBPFMON_LINK_CA;
-    in->isCp = in->isCa && (link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP));
+    in->isCp = ebpfMonLinkIsCp(&link);
     if (in->isCa)
         readCaLink(p, at, &link, in);
     splitPv(in->name, record, sizeof(record));

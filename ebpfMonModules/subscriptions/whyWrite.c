@@ -256,10 +256,11 @@ static int isMomentary(const foundPuts *found, double *high)
     char zero[40];
     uint16_t value;
 
-    ebpfMonWhyReadText(found->at, "ZNAM", zero, sizeof(zero));
-    *high = strcmp(ebpfMonWhyGetType(at), "bo") == 0 ? ebpfMonWhyReadNumber(found->at, "HIGH") : 0;
+    ebpfMonWhyReadText(at, "ZNAM", zero, sizeof(zero));
+    *high = strcmp(ebpfMonWhyGetType(at), "bo") == 0 ? ebpfMonWhyReadNumber(at, "HIGH") : 0;
     return *high > 0 && strcmp(put->val, "0") != 0 && strcmp(put->val, zero) != 0 && f &&
-           strcmp(found->field, "VAL") == 0 && at->mem && !ebpfMonMemRead(at->mem, r->addr + f->offset, &value, sizeof(value)) && !value;
+           strcmp(found->field, "VAL") == 0 && at->mem &&
+           !ebpfMonMemRead(at->mem, r->addr + f->offset, &value, sizeof(value)) && !value;
 }
 
 static ebpfMonWriteFate tellMade(const foundPuts *found, const char *name, char *text, size_t size)

@@ -22,7 +22,8 @@
 #define QUEUED_MAX    64    /* puts that wait for one record */
 #define MANY_TIMES    10    /* dbAccess.c: MAX_LOCK, after which LCNT counts no further */
 
-/* dbNotify.c: notifyPvt, notifyState; before 3.15 putNotifyPvt, putNotifyState. The numbers are alike since 3.14.12. */
+/* dbNotify.c: notifyPvt, notifyState; before 3.15 putNotifyPvt, putNotifyState. The numbers are alike since 3.14.12
+ * (SAME in tools/layoutNumbers.h). */
 #define NOTIFY_MAGIC  0xfedc0123ull
 enum { notifyPvtMagic = 16, notifyPvtState = 24, notifyPvtUser = 48, notifyPvtWaitList = 64, notifyPvtSize = 88 };
 enum { waitForRestart = 1, restartRequested, restartInProgress, processInProgress };
@@ -436,35 +437,27 @@ void ebpfMonIocWaitsLook(ebpfMonIocWaits *ioc, uint32_t records, uint64_t now)
 
 /* --- words ------------------------------------------------------------------------------------------------------ */
 
-/* The text of a field; "" if the record has none, or it is empty. */
-static const char *readField(ebpfMonIocWaits *ioc, uint32_t record, const char *name, char *text, size_t size)
-{
-    const ebpfMonRecord *r = &ioc->cat->rec[record];
-    const ebpfMonField *f = ebpfMonCatalogueFieldNamed(ioc->cat, r->rtype, name);
-
-    text[0] = 0;
-    if (f && ebpfMonFieldTextRead(ioc->mem, ioc->cat, r->addr, f, text, size))
-        text[0] = 0;
-    return text;
-}
-
 /* What completes a record: its device and the address there, or its own delay. */
 static void readWhat(ebpfMonIocWaits *ioc, ebpfMonActiveRecord *r)
 {
+    const ebpfMonCatalogue *cat = ioc->cat;
+    ebpfMonMem *mem = ioc->mem;
+    uint32_t at = r->record;
     char device[EBPFMON_FIELD_TEXT], text[EBPFMON_FIELD_TEXT];
 
-    snprintf(r->what, sizeof(r->what), "%s", ioc->cat->rtype[ioc->cat->rec[r->record].rtype].name);
-    readField(ioc, r->record, "DTYP", device, sizeof(device));
+    snprintf(r->what, sizeof(r->what), "%s", cat->rtype[cat->rec[at].rtype].name);
+    ebpfMonFieldTextReadNamed(mem, cat, at, "DTYP", device, sizeof(device));
     if (device[0] && strcmp(device, "Soft Channel") != 0) {
         ebpfMonTextAdd(r->what, sizeof(r->what), ", %.40s", device);
-        if (readField(ioc, r->record, "INP", text, sizeof(text))[0])
+        if (ebpfMonFieldTextReadNamed(mem, cat, at, "INP", text, sizeof(text))[0])
             ebpfMonTextAdd(r->what, sizeof(r->what), ", INP %.60s", text);
-        if (readField(ioc, r->record, "OUT", text, sizeof(text))[0])
+        if (ebpfMonFieldTextReadNamed(mem, cat, at, "OUT", text, sizeof(text))[0])
             ebpfMonTextAdd(r->what, sizeof(r->what), ", OUT %.60s", text);
     }
-    if (readField(ioc, r->record, "DMOV", text, sizeof(text))[0]) /* a motor that moves is not active */
+    /* a motor that moves is not active */
+    if (ebpfMonFieldTextReadNamed(mem, cat, at, "DMOV", text, sizeof(text))[0])
         ebpfMonTextAdd(r->what, sizeof(r->what), ", DMOV %.20s", text);
-    if (strcmp(readField(ioc, r->record, "ODLY", text, sizeof(text)), "0") != 0 && text[0])
+    if (strcmp(ebpfMonFieldTextReadNamed(mem, cat, at, "ODLY", text, sizeof(text)), "0") != 0 && text[0])
         ebpfMonTextAdd(r->what, sizeof(r->what), ", ODLY %.20s", text);
 }
 
@@ -483,7 +476,7 @@ static void describeCpLinks(ebpfMonIocWaits *ioc, uint32_t record, const struct 
 
         if (f->type != ebpfMonDbfInlink || (cause->cpLink && cause->cpLink != r->addr + f->offset) ||
             ebpfMonLinkRead(ioc->mem, ioc->cat->base, r->addr + f->offset, &link) ||
-            link.type != EBPFMON_LINK_CA || !(link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)) || n++)
+            !ebpfMonLinkIsCp(&link) || n++)
             continue;
         ebpfMonMemStr(ioc->mem, link.pvname, name, sizeof(name));
         ebpfMonTextClean(name, sizeof(name));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What waits in one IOC: records that are active (PACT), and puts with completion (dbNotify.c of Base), read from the
- * IOC's memory. The records are looked at in turns; one that was found active, and a put that was found, are looked at
+ * IOC's memory. The records are looked at in parts; one that was found active, and a put that was found, are looked at
  * each time. Only the thread of waits.c uses this module.
  */
 #ifndef EBPFMON_IOCWAITS_H

@@ -2,7 +2,7 @@
 /*
  * What waits in the watched IOCs, and for what: puts with completion and active records (iocWaits.h); while a thread
  * hangs, threads (waitGraph.h). The thread of the module reads them once a second, less often in a silence; records in
- * turns, so that it takes no more than EBPFMON_WAITS_COST of a core. Nothing is attached.
+ * parts, so that it takes no more than EBPFMON_WAITS_COST of a core. Nothing is attached.
  */
 #include <math.h>
 #include <stddef.h>

@@ -119,7 +119,8 @@ _Static_assert(sizeof(struct layoutDbAddr) == EBPFMON_DBADDR_SIZE, "dbAddr");
  *
  * A table of layouts, which tools/layout.sh made of the sources of each release (bpf/contract/layouts.h). The memory of
  * an IOC chooses: the first layout that fits is taken, because sites change their releases, and the text of the version
- * does not show that. No other file depends on the release. The table does not change; any thread.
+ * does not show that. Modules have tables of their own, and numbers by hand that all releases share
+ * (tools/layoutNumbers.h: EVENTS, QUEUES, SAME). The table does not change; any thread.
  */
 
 /* Members have Base's names, and the order of tools/layoutNumbers.h. 0: this release has none, or it is the first

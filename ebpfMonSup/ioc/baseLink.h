@@ -34,6 +34,12 @@ typedef struct {
 int ebpfMonLinkFindEnd(ebpfMonMem *mem, const ebpfMonCatalogue *cat, uint64_t owner, const ebpfMonLink *link,
                        ebpfMonLinkEnd *end);
 
+/* Nonzero: a link of CA that processes its record when the value changes. */
+static inline int ebpfMonLinkIsCp(const ebpfMonLink *link)
+{
+    return link->type == EBPFMON_LINK_CA && (link->pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP));
+}
+
 /* --- links of pvAccess ---
  *
  * Links of pvAccess: a link field with JSON, {"pva": "PV"} or {"pva": {"pv": "PV", "proc": "CP", …}} (pvalink of both

@@ -284,7 +284,7 @@ static int processesItself(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const e
     for (uint32_t i = rt->firstField; i < rt->firstField + rt->fieldCount; i++)
         if (cat->field[i].type == ebpfMonDbfInlink &&
             ebpfMonLinkRead(mem, cat->base, rec->addr + cat->field[i].offset, &link) == 0 &&
-            link.type == EBPFMON_LINK_CA && link.pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP))
+            ebpfMonLinkIsCp(&link))
             return 1;
     return 0;
 }

@@ -41,7 +41,7 @@ static int readCpLink(ebpfMonTarget *t, const ebpfMonLink *link, int isPva, char
         ebpfMonTextCopy(name, size, pva.pv);
         return 1;
     }
-    if (link->type != EBPFMON_LINK_CA || !(link->pvlMask & (EBPFMON_PVL_CP | EBPFMON_PVL_CPP)))
+    if (!ebpfMonLinkIsCp(link))
         return 0;
     if (ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, link->pvname, name, size) == 0)
         name[size - 1] = 0;

@@ -414,8 +414,10 @@ static int onMap(void *context)
 }
 
 static int findKey(ebpfMonRulesParser *p, const ebpfMonRulesKey *keys, size_t count, unsigned *seen, const char *text,
-                   size_t length, const char *where, const char *known)
+                   size_t length, const char *where)
 {
+    char known[200] = "";
+
     for (size_t i = 0; i < count; i++) {
         if (strlen(keys[i].name) != length || memcmp(keys[i].name, text, length) != 0)
             continue;
@@ -425,6 +427,8 @@ static int findKey(ebpfMonRulesParser *p, const ebpfMonRulesKey *keys, size_t co
         p->now = &keys[i];
         return 1;
     }
+    for (size_t i = 0; i < count; i++)
+        ebpfMonTextAdd(known, sizeof(known), "%s%s", i ? ", " : "", keys[i].name);
     return refuseToken(p, "%s cannot have \"%.*s\". Known are: %s", where, length < 40 ? (int)length : 40, text, known);
 }
 
@@ -435,14 +439,11 @@ static int onKey(void *context, const unsigned char *string, size_t length)
 
     switch (p->at) {
     case inFile:
-        return findKey(p, fileKeys, KEYS(fileKeys), &p->fileSeen, text, length, "the file", "default, rules");
+        return findKey(p, fileKeys, KEYS(fileKeys), &p->fileSeen, text, length, "the file");
     case inRule:
-        return findKey(p, ruleKeys, KEYS(ruleKeys), &p->ruleSeen, text, length, "a rule",
-                       "name, pv, iocs, allow, origins, users, realUsers, authorities, verified, hosts, times, "
-                       "min, max, text");
+        return findKey(p, ruleKeys, KEYS(ruleKeys), &p->ruleSeen, text, length, "a rule");
     default:
-        return findKey(p, timeKeys, KEYS(timeKeys), &p->timeSeen, text, length, "a window of \"times\"",
-                       "days, from, to");
+        return findKey(p, timeKeys, KEYS(timeKeys), &p->timeSeen, text, length, "a window of \"times\"");
     }
 }
 

@@ -72,6 +72,37 @@ static uint32_t takeSlots(ebpfMonRecordTables *r, uint32_t count)
     return UINT32_MAX;
 }
 
+/* --- the slot of a record by its address --- */
+
+/* malloc'ed; NULL without memory. */
+static uint64_t *copyAddresses(const ebpfMonCatalogue *cat)
+{
+    uint64_t *a = malloc(((size_t)cat->count + 1) * sizeof(*a));
+
+    for (uint32_t i = 0; a && i < cat->count; i++)
+        a[i] = cat->rec[i].addr;
+    return a;
+}
+
+/* Record i gets slot "slot" + i. 0, or -1: there is no room, or no memory. */
+static int addIndex(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, uint32_t slot)
+{
+    uint64_t *addr = copyAddresses(t->cat);
+    int rc = addr ? kernel->setRecordIndex((uint32_t)t->pid, addr, t->cat->count, slot) : -1;
+
+    free(addr);
+    return rc;
+}
+
+static void removeIndex(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t)
+{
+    uint64_t *addr = copyAddresses(t->cat);
+
+    if (addr)
+        kernel->removeRecordIndex((uint32_t)t->pid, addr, t->cat->count);
+    free(addr);
+}
+
 /* --- tables of records --- */
 
 ebpfMonRecordTables *ebpfMonRecordTablesNew(ebpfMonTargets *targets, ebpfMonAudits *audits,
@@ -101,12 +132,25 @@ void ebpfMonRecordTablesFree(ebpfMonRecordTables *r)
     free(r);
 }
 
+/* Where its array fields have their elements. */
 static void setArrays(ebpfMonRecordTables *r, ebpfMonTarget *t, int on)
 {
+    const ebpfMonCatalogue *cat = t->cat;
+
     if (t->followed->records.hasArrays == on)
         return; /* its pid may be that of another IOC by now, which has the same addresses */
     t->followed->records.hasArrays = on;
-    ebpfMonRecordIndexSetArrays(&r->kernel, t, on);
+    for (uint32_t i = 0; i < cat->fields; i++) {
+        const ebpfMonField *f = &cat->field[i];
+        struct ebpfMonArrayConf conf = { f->arrayPtr, f->arrayCount };
+
+        if (!f->arrayCount)
+            continue;
+        if (on)
+            r->kernel.setArray((uint32_t)t->pid, f->addr, &conf);
+        else
+            r->kernel.removeArray((uint32_t)t->pid, f->addr);
+    }
 }
 
 void ebpfMonRecordTablesAddArrays(ebpfMonRecordTables *r, ebpfMonTarget *t)
@@ -306,7 +350,7 @@ int ebpfMonRecordTablesAdd(ebpfMonRecordTables *r, ebpfMonTarget *t)
         ebpfMonRecordTablesMarkTrapped(r, t, c);
         setIndexed(r, t, 1);
         setArrays(r, t, 1);
-        if (ebpfMonRecordIndexAdd(&r->kernel, t, slot))
+        if (addIndex(&r->kernel, t, slot))
             trouble = "the table of records is full: raise maxRecords of ebpfMonConfigure; puts only";
     }
     ebpfMonClosuresFree(c);
@@ -353,7 +397,7 @@ void ebpfMonRecordTablesRemoveIndex(ebpfMonRecordTables *r, ebpfMonTarget *t)
     if (!t->indexed)
         return;
     setIndexed(r, t, 0);
-    ebpfMonRecordIndexRemove(&r->kernel, t);
+    removeIndex(&r->kernel, t);
 }
 
 void ebpfMonRecordTablesRemove(ebpfMonRecordTables *r, ebpfMonTarget *t)

@@ -9,7 +9,7 @@
 
 #include "ioc/recordLinks.h"
 #include "model/audits.h"
-#include "watch/recordIndex.h"
+#include "watch/recordTablesKernel.h"
 #include "watch/target.h"
 
 typedef struct ebpfMonRecordTables ebpfMonRecordTables;

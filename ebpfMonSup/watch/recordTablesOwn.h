@@ -4,7 +4,7 @@
 #define EBPFMON_RECORDTABLESOWN_H
 
 #include "watch/closureTable.h"
-#include "watch/recordIndex.h"
+#include "watch/recordTablesKernel.h"
 
 typedef struct ebpfMonRecordTables {
     ebpfMonTargets *targets;

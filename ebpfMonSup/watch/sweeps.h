@@ -8,7 +8,7 @@
 #define EBPFMON_SWEEPS_H
 
 #include "ioc/closure.h"
-#include "watch/recordIndex.h"
+#include "watch/recordTablesKernel.h"
 #include "watch/target.h"
 
 /* --- the plan ---

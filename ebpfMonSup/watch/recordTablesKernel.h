@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The tables in which the kernel part looks up addresses of an IOC: the slot of a record, and where an array field has
- * its elements. Only the follower uses this module.
- */
-#ifndef EBPFMON_RECORDINDEX_H
-#define EBPFMON_RECORDINDEX_H
+/* What the record tables need of the kernel part. Only the follower uses it. */
+#ifndef EBPFMON_RECORDTABLESKERNEL_H
+#define EBPFMON_RECORDTABLESKERNEL_H
 
 #include "probe/kernelLoad.h"
 #include "watch/target.h"
 
-/* The mapped tables, and the functions that change the tables with keys: those of probe/kernelTables.h and
- * kernelTables.h, or a test's own. */
+/* The mapped tables, and the functions that change the tables with keys: those of probe/kernelTables.h, or a test's
+ * own. */
 typedef struct {
     const ebpfMonTables *tables; /* must outlive the record tables */
     int  isRealTime;             /* nonzero: a real-time kernel */
@@ -27,12 +24,5 @@ typedef struct {
     int  (*beginPassNotes)(uint32_t tgid);
     int  (*getPassNotes)(uint32_t tgid, struct ebpfMonPassNotes *notes);
 } ebpfMonRecordTablesKernel;
-
-/* Adds all records of the IOC: record i gets slot "slot" + i. 0, or -1: there is no room, or no memory. */
-int  ebpfMonRecordIndexAdd(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, uint32_t slot);
-void ebpfMonRecordIndexRemove(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t);
-
-/* Adds its array fields, or removes them. */
-void ebpfMonRecordIndexSetArrays(const ebpfMonRecordTablesKernel *kernel, const ebpfMonTarget *t, int on);
 
 #endif
