@@ -5,6 +5,7 @@ prints a table. Other runs try only the Base of ebpfMon."""
 import getpass
 import os
 import re
+import shutil
 import struct
 import subprocess
 
@@ -53,17 +54,44 @@ SCANNED = {line.split("$(P)")[1].split('"')[0]: line.split('SCAN, "')[1].split('
            for line in DATABASE.splitlines() if 'SCAN, "' in line}
 
 
+DB_SOURCES = paths.BASE / "modules" / "database" / "src" / "ioc" / "db"
+LAYOUTS = [*(paths.TOP / "bpf" / "contract").glob("layout*.h"), paths.TOP / "ebpfMonModules" / "subscriptions" / "events.h",
+           paths.TOP / "ebpfMonModules" / "queues" / "queueLayouts.h"]
+with_sources = pytest.mark.skipif(not (DB_SOURCES / "dbScan.c").exists(), reason="this Base has no sources")
+
+
+def layout(source, folder):
+    """Runs tools/layout.sh with a copy of the layouts in this folder. What it has printed; None: it was successful."""
+    for file in LAYOUTS:
+        (folder / file.name).write_text(file.read_text())
+    run = subprocess.run([paths.TOP / "tools" / "layout.sh", source, folder], capture_output=True, text=True, timeout=300, check=False)
+    return run.stderr if run.returncode else None
+
+
+@with_sources
 def test_layout_is_the_known_one(tmp_path):
     """tools/layout.sh finds the numbers of our own Base, as they are in the tree."""
-    if not (paths.BASE / "modules" / "database" / "src" / "ioc" / "db" / "dbScan.c").exists():
-        pytest.skip("this Base has no sources")
-    files = [*(paths.TOP / "bpf" / "contract").glob("layout*.h"), paths.TOP / "ebpfMonModules" / "subscriptions" / "events.h",
-             paths.TOP / "ebpfMonModules" / "queues" / "queueLayouts.h"]
-    known = {f.name: f.read_text() for f in files}
-    for name, text in known.items():
-        (tmp_path / name).write_text(text)
-    subprocess.run([paths.TOP / "tools" / "layout.sh", paths.BASE, tmp_path], check=True, timeout=300)
-    assert {f.name: f.read_text() for f in tmp_path.iterdir()} == known
+    assert layout(paths.BASE, tmp_path) is None
+    assert {f.name: f.read_text() for f in tmp_path.iterdir()} == {f.name: f.read_text() for f in LAYOUTS}
+
+
+@with_sources
+@pytest.mark.parametrize("file,before,named", [
+    ("dbChannel.h", "struct dbChannel  * chan;", "subscriptions/eventLists.c believes that struct evSubscrip.chan is at 16"),
+    ("dbNotify.h", "notifyRequestType requestType;", "waits/iocWaits.c believes that processNotify.chan"),
+    ("dbLockPvt.h", "lockSet     *plockSet;", "ALL(LockRecord, plockSet, 24), other releases have ALL(LockRecord, plockSet, 16)"),
+], ids=["subscription", "notify", "lock"])
+def test_layout_names_a_changed_struct(tmp_path, file, before, named):
+    """A release in which a struct that all shared has one more member is refused, and the code that believes in it is named."""
+    source, folder = tmp_path / "base", tmp_path / "layouts"
+    folder.mkdir()
+    for part in "configure", "modules/libcom", "modules/ca", "modules/database":
+        shutil.copytree(paths.BASE / part, source / part, ignore=shutil.ignore_patterns("O.*", "test"))
+    changed = source / DB_SOURCES.relative_to(paths.BASE) / file
+    text = changed.read_text()
+    assert text.count(before) == 1
+    changed.write_text(text.replace(before, f"void *added; {before}"))
+    assert named in (layout(source, folder) or "accepted")
 
 
 @pytest.fixture(scope="module", params=BUILDS, ids=map(releases.title, BUILDS))
