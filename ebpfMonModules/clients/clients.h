@@ -25,6 +25,9 @@ typedef struct {
     /* A read, a subscription, a channel of pvAccess that was created or is still open. "server": the name of the
      * server; "iocId": its number, 0: it is no watched IOC. Packet thread. */
     void (*packet)(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, const char *server);
+    /* QSRV 1 has subscribed to "name", and no packet says for whom: a client older than the monitor, or a group. Thread
+     * of the subscriptions. */
+    void (*subscribed)(void *arg, const char *server, const char *name);
     void *arg;
 } ebpfMonUseSink;
 

@@ -138,6 +138,20 @@ static void forgetIocs(ebpfMonSubscriptions *d)
     d->iocs = kept;
 }
 
+/* QSRV 2 has a list of its clients, which says more (clients/pvxsServer.h). */
+static void tellUses(const ebpfMonUseSink *sink, const ebpfMonFlowIoc *ioc)
+{
+    const ebpfMonEventLists *lists = ioc->others.lists;
+
+    for (size_t i = 0; sink->subscribed && lists && i < lists->subs; i++) {
+        const ebpfMonEventOther *other = &lists->other[lists->sub[i].channel];
+
+        if (!lists->sub[i].isGone && !other->monitors &&
+            ebpfMonFlowIocGetOwner(ioc, &lists->sub[i]) == ebpfMonFlowQsrv1)
+            sink->subscribed(sink->arg, ioc->name, other->name);
+    }
+}
+
 /* Takes over the newest looks at the clients of all IOCs. Their memory is read without the lock of the table. */
 static void takeLooks(ebpfMonSubscriptions *d)
 {
@@ -164,8 +178,10 @@ static void takeLooks(ebpfMonSubscriptions *d)
         ebpfMonClientTableUnlock(table);
         if (ioc)
             ioc->isSeen = 1;
-        if (look.id)
+        if (look.id) {
+            tellUses(&d->clients->sink, ioc); /* of the look before, whose monitors have been found since */
             d->keys.isOld |= ebpfMonFlowIocTake(ioc, &look);
+        }
     }
     forgetIocs(d);
 }

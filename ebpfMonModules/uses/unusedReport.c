@@ -52,6 +52,7 @@ typedef struct {
     otherName  *other;          /* OTHERS_MAX elements */
     unsigned    others;         /* so many names; there may be more than elements */
     int         hasUnknown;     /* some of these may be groups whose members are not known */
+    int         isUnseen;       /* now a client is connected whose channels are not known */
 } unusedIoc;
 
 static void formatTime(int64_t time, char *buf, size_t size)
@@ -182,8 +183,10 @@ static void noteWatched(void *arg, const ebpfMonWatched *w)
         u->gapSeconds += w->ended - began; /* what is not seen is a gap, too */
         u->gaps++;
     }
-    if (w->ended > u->end)
-        u->end = w->ended;
+    if (w->ended < u->end)
+        return;
+    u->end = w->ended;
+    u->isUnseen = !(w->ways & EBPFMON_WATCHED_CONNECTIONS) && w->ended > u->now - EBPFMON_WATCH_GAP;
 }
 
 /* Notes which records others process. The targets lock guards the links. */
@@ -239,7 +242,9 @@ static void addRecord(const unusedIoc *u, uint32_t i)
     const lastUse *use = &u->last[i];
     char time[24] = "never seen";
 
-    if (u->hasUnknown)
+    if (u->isUnseen)
+        strcpy(time, "not known");
+    else if (u->hasUnknown)
         strcpy(time, "perhaps by a group");
     if (use->last)
         formatTime(use->last, time, sizeof(time));

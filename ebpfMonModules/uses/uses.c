@@ -277,6 +277,14 @@ static void onPacket(void *arg, const ebpfMonWireEvent *ev, uint32_t iocId, cons
                                iocId, server);
 }
 
+static void onSubscribed(void *arg, const char *server, const char *name)
+{
+    ebpfMonUses *u = arg;
+
+    if (ebpfMonUseNotesAdd(u->notes, server, name, ebpfMonUseSubscribe, 1, ebpfMonClockUnixSeconds(), 0))
+        ebpfMonUseNotesSetWho(u->notes, server, name, ebpfMonUseSubscribe, "pvAccess clients");
+}
+
 /* By lists and connections: EBPFMON_WATCHED_… */
 static int findWays(void *arg, uint32_t iocId)
 {
@@ -298,7 +306,7 @@ static int findWays(void *arg, uint32_t iocId)
 static int startUses(void *uses, const ebpfMonModuleCore *core)
 {
     ebpfMonUses *u = uses;
-    const ebpfMonUseSink sink = { .looked = onLook, .packet = onPacket, .arg = u };
+    const ebpfMonUseSink sink = { .looked = onLook, .packet = onPacket, .subscribed = onSubscribed, .arg = u };
     const ebpfMonUseKeeperCalls calls = { .findWays = findWays, .arg = u };
 
     ebpfMonUseKeeperFree(u->keeper); /* of a start that failed */

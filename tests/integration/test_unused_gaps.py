@@ -44,7 +44,7 @@ class Watched:
 
     def unused(self):
         lines = self.monitor.command(f'ebpfMonUnused 1 "{self.ioc.prefix}*"')
-        return lines, {line.split()[0].removeprefix(self.ioc.prefix) for line in lines if re.match(r"\S+:\S+ +(never seen|\d{4}-)", line)}
+        return lines, {line.split()[0].removeprefix(self.ioc.prefix) for line in lines if re.match(r"\S+:\S+ +(never seen|not known|\d{4}-)", line)}
 
 
 @pytest.fixture
@@ -94,6 +94,26 @@ def test_older_connection_is_a_gap(watch, ioc):
         assert any("0.04 days: what came through connections with TLS, or older than the monitor" in l for l in lines), lines
         assert not any("; 0 gaps" in l for l in lines), lines
     w.wait_ways(lambda ways: ways == ALL)
+
+
+def test_older_connection_to_qsrv_1(new_ioc, new_monitor, tmp_path):
+    """What it has subscribed to is known. What else it uses is not, so no record is "never seen" before it ends."""
+    ioc = new_ioc(db.READY + "".join(db.record("ao", f"A{i}") for i in range(4)), kind="softIocPVA").start()
+    with loopback.pva_context(ioc.port, nt=False) as context:
+        context.get(ioc.prefix + "A0", timeout=30)
+        subscription = context.monitor(ioc.prefix + "A1", lambda value: None)
+        file = tmp_path / "uses.db"
+        monitor = new_monitor(before=[f'ebpfMonUsage "{file}"']).start()
+        monitor.wait_ioc(ioc)
+        w = Watched(monitor, ioc, file)
+        until(lambda: SUBSCRIBED in w.kinds("A1"), 40, lambda: "\n".join(w.unused()[0]))
+        lines, names = w.unused()
+        assert {"A0", "A2"} <= names and "A1" not in names, lines
+        assert not any("never seen" in line for line in lines) and any(f"{ioc.prefix}A0 " in line and " not known " in line for line in lines), lines
+        subscription.close()
+    w.wait_ways(lambda ways: ways == ALL)
+    lines, names = w.unused()
+    assert any(f"{ioc.prefix}A2 " in line and " never seen " in line for line in lines) and "A1" not in names, lines
 
 
 def test_what_is_not_read_is_a_gap(watch, ioc):
