@@ -533,10 +533,9 @@ static void run(ebpfMonWorker *worker, void *arg)
 
     ebpfMonWorkerWaitsForOthers(worker);
     while (!ebpfMonWorkerIsStopping(worker)) {
-        ebpfMonState state = ebpfMonPublishedLock()->state;
+        const ebpfMonMonitorOps *monitor = ebpfMonOpsGet()->monitor;
 
-        ebpfMonPublishedUnlock();
-        if (!s->isRestored && (state == ebpfMonRunning || state == ebpfMonDegraded)) {
+        if (!s->isRestored && monitor->isFilterApplied(monitor->arg, 0)) { /* it runs; IOCs may still be looked for */
             restoreFilter(s);
             restoreLevels(s);
             s->isRestored = 1;

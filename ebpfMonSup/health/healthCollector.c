@@ -151,8 +151,8 @@ void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *threa
 
 /* --- threads that do not run ---
  *
- * Finds IOCs whose process stands still: a signal or a debugger stopped it, or the kernel does not let it go on. No
- * thread of a stopped process works, so no probe tells. Publishing thread only. */
+ * Finds IOCs that stand still: a signal or a debugger stopped the process, the kernel does not let it go on, or somebody
+ * typed iocPause. No probe tells. Publishing thread only. */
 
 typedef struct {
     uint32_t id;    /* of the IOC */
@@ -165,12 +165,14 @@ typedef struct {
     stillIoc known[EBPFMON_TARGETS_MAX];
 } stillIocs;
 
-/* Why the process stands still; NULL: it does not (proc(5), state). */
+#define PAUSED 'P' /* no state of proc(5) */
+
+/* Why the IOC stands still; NULL: it does not (proc(5), state). */
 static const char *findReason(const ebpfMonLife *l)
 {
     if (l->gone || !l->watched)
         return NULL;
-    return l->state == 'T' ? "stopped by a signal" : l->state == 't' ? "stopped by a debugger" :
+    return l->state == PAUSED ? "paused (iocPause)" : l->state == 'T' ? "stopped by a signal" : l->state == 't' ? "stopped by a debugger" :
            l->state == 'D' ? "waits in the kernel, and no signal ends it" : NULL;
 }
 
@@ -431,6 +433,7 @@ typedef struct {
     pid_t    pid;
     uint64_t start;
     uint64_t clientQ;
+    uint64_t accepts;  /* address of interruptAccept, after iocInit; 0: not known */
     uint64_t scanMenu;
     uint16_t spvt;     /* as in ebpfMonCommon */
     char     name[EBPFMON_HEALTH_NAME];
@@ -514,8 +517,9 @@ static uint64_t findScanMenu(const ebpfMonTarget *t)
 static void listIoc(seenIoc *p, const ebpfMonTarget *t)
 {
     *p = (seenIoc){ .id = t->iocId, .pid = t->pid, .start = t->start, .clientQ = t->image.clientQ,
-                    .scanMenu = findScanMenu(t), .exitCode = t->exit.code, .hasExit = t->exit.isKnown,
-                    .exitAt = t->exit.at, .gone = t->gone, .watched = t->level > ebpfMonLevelOff,
+                    .accepts = t->running ? t->image.interruptAccept : 0, .scanMenu = findScanMenu(t),
+                    .exitCode = t->exit.code, .hasExit = t->exit.isKnown, .exitAt = t->exit.at, .gone = t->gone,
+                    .watched = t->level > ebpfMonLevelOff,
                     .timed = t->level >= ebpfMonLevelChains, .turn = t->turn };
     snprintf(p->name, sizeof(p->name), "%s", t->name);
     p->isRead = t->cat != NULL;
@@ -593,6 +597,14 @@ static void readIoc(ebpfMonHealthCollector *c, seenIoc *p, const ebpfMonProcStat
         raiseHighest(&c->health.fdMax, 100.0 * row->fds / row->fdLimit, row->name, "");
 }
 
+/* iocPause sets interruptAccept to 0 (iocInit.c). */
+static int isPaused(const seenIoc *p)
+{
+    int accepts = 1;
+
+    return p->watched && p->accepts && ebpfMonMemReadNow(p->pid, p->accepts, &accepts, sizeof(accepts)) == 0 && !accepts;
+}
+
 static void readIocs(ebpfMonHealthCollector *c)
 {
     c->health.iocs = 0;
@@ -611,7 +623,7 @@ static void readIocs(ebpfMonHealthCollector *c)
         if (p->gone || ebpfMonProcStatGet(p->pid, &stat) || stat.start != p->start)
             continue;
         c->life[i].uptime = stat.uptime;
-        c->life[i].state = stat.state;
+        c->life[i].state = (stat.state == 'S' || stat.state == 'R') && isPaused(p) ? PAUSED : stat.state;
         if (c->health.iocs < EBPFMON_HEALTH_IOCS)
             readIoc(c, p, &stat);
     }

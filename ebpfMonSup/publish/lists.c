@@ -64,7 +64,7 @@ static void addIocs(ebpfMonTextReport *report, ebpfMonTargets *targets)
         CELL(report, "%.0f", t->cost.traps);
         CELL(report, "%.1f", t->cost.cold);
         CELL(report, "%.3f", ebpfMonTargetGetWholeCost(t));
-        CELL(report, " %s%s", t->running || t->wantedLevel == ebpfMonLevelOff ? "" : "starting; ", t->note);
+        CELL(report, " %s%s", ebpfMonTargetIsStarting(t) ? EBPFMON_NOTE_STARTS : "", t->note);
     }
     ebpfMonTargetsUnlock(targets);
     addOthers(report);

@@ -158,8 +158,13 @@ ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t
             ebpfMonTextAdd(text, size, " (and %u more: ebpfMonIocs)", input->troubledIocs - 1);
         return ebpfMonDegraded;
     }
-    epicsSnprintf(text, size, "watching %u of %u IOC%s", input->watched, input->iocs, input->iocs == 1 ? "" : "s");
-    return ebpfMonRunning;
+    epicsSnprintf(text, size, "%swatching %u of %u IOC%s%s", input->isLooking ? "looking for IOCs: " : "",
+                  input->watched, input->iocs, input->iocs == 1 ? "" : "s", input->isLooking ? " so far" : "");
+    if (input->starting)
+        ebpfMonTextAdd(text, size, "; %s " EBPFMON_NOTE_STARTS, input->firstStarting);
+    if (input->starting > 1)
+        ebpfMonTextAdd(text, size, " (and %u more)", input->starting - 1);
+    return input->isLooking ? ebpfMonStarting : input->isStartingLong ? ebpfMonDegraded : ebpfMonRunning;
 }
 
 /* --- one light for a whole host, with all causes of its color in words --- */
@@ -362,6 +367,7 @@ void ebpfMonLossCountersPublish(ebpfMonLossCounters *counters)
 #define FIRST_LOOKS 10 /* s; after these the values are published in any case, also if an IOC is still being read */
 #define NO_COST_NS (8 * EBPFMON_SECOND_NS) /* after that without a cost there is none: the first sample comes after some
                                             * seconds */
+#define START_NS (60 * EBPFMON_SECOND_NS) /* longer than most IOCs start */
 #define SMOOTH 0.3 /* weight of the last second in PUT_RATE */
 #define STOP_SECONDS 5.0
 #define MEMORY_NS (10 * EBPFMON_SECOND_NS) /* between two readings of the memory: it changes slowly, and takes long */
@@ -476,8 +482,9 @@ void ebpfMonPublisherAcknowledgeGone(ebpfMonPublisher *p)
 
 static void publishState(ebpfMonPublisher *p)
 {
-    char text[256], first[200], trouble[sizeof(p->trouble)];
-    ebpfMonStateInput input = { .trouble = trouble, .firstTrouble = first };
+    char text[256], first[200], trouble[sizeof(p->trouble)], starting[EBPFMON_IOCNAME_SIZE] = "";
+    ebpfMonStateInput input = { .trouble = trouble, .firstTrouble = first, .firstStarting = starting,
+                                .isLooking = !ebpfMonTargetsGetSearched(p->targets) };
     ebpfMonState state;
 
     epicsMutexMustLock(p->lock);
@@ -489,6 +496,11 @@ static void publishState(ebpfMonPublisher *p)
         if (!t->gone) {
             input.iocs++;
             input.watched += t->level > ebpfMonLevelOff;
+            if (!ebpfMonTargetIsStarting(t))
+                continue;
+            input.isStartingLong |= ebpfMonClockMonotonic() - t->foundAt > START_NS;
+            if (!input.starting++)
+                snprintf(starting, sizeof(starting), "%s", t->name);
         }
     ebpfMonTargetsUnlock(p->targets);
     state = ebpfMonStateFind(&input, text, sizeof(text));
@@ -505,8 +517,8 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->records = t->cat ? t->cat->count : 0;
     row->level = t->level;
     row->id = t->iocId;
-    row->severity = t->note[0] && !t->remark ? MINOR_ALARM : NO_ALARM;
-    snprintf(row->note, sizeof(row->note), "%s", t->note);
+    snprintf(row->note, sizeof(row->note), "%s", ebpfMonTargetIsStarting(t) ? EBPFMON_NOTE_STARTS : t->note);
+    row->severity = row->note[0] && !t->remark ? MINOR_ALARM : NO_ALARM;
     row->cost = ebpfMonTargetGetWholeCost(t);
     row->timed = t->level >= ebpfMonLevelChains ? round(t->timed) : NAN;
     row->procCount = t->publisher.procCount;

@@ -58,9 +58,13 @@ typedef struct {
     unsigned    troubledIocs; /* IOCs that have a trouble in their note … */
     const char *firstTrouble; /* … and the text of the first one */
     unsigned    iocs, watched;
+    unsigned    starting;     /* IOCs to be watched whose iocInit is not done, or that are paused … */
+    const char *firstStarting; /* … and the name of the first one */
+    int         isStartingLong; /* one of them for longer than a minute */
+    int         isLooking;    /* not all processes have been looked at yet */
 } ebpfMonStateInput;
 
-/* Returns ebpfMonRunning or ebpfMonDegraded; "text" gets the value of STATE_MSG. Any thread. */
+/* Returns ebpfMonStarting, ebpfMonRunning or ebpfMonDegraded; "text" gets the value of STATE_MSG. Any thread. */
 ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t size);
 
 /* --- losses ---

@@ -50,7 +50,6 @@ typedef struct ebpfMonFollowed {
 
     /* From its start to its end (targetLife.c, follower.c). */
     struct {
-        uint64_t  foundAt;
         uint64_t  endedAt;
         int       isOver;      /* then, its process ended; 0: it began to run another program */
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */

@@ -229,7 +229,7 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
             shortenWait(r, TICK_IDLE);
             return;
         }
-        t->followed->life.turnAt = r->now + (r->now - t->followed->life.foundAt); /* its other IOCs go first */
+        t->followed->life.turnAt = r->now + (r->now - t->foundAt); /* its other IOCs go first */
     }
     shortenWait(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }

@@ -38,6 +38,7 @@
 
 #define EBPFMON_NOTE_SIZE 160
 #define EBPFMON_ODD_SERVER 5 /* oddServer from which on nothing of its CA server is believed */
+#define EBPFMON_NOTE_STARTS "starts, or is paused (iocPause)" /* see ebpfMonTargetIsStarting */
 #define EBPFMON_NOTE_SILENT "its memory does not answer: set aside until it does"
 
 typedef struct ebpfMonTarget {
@@ -47,6 +48,7 @@ typedef struct ebpfMonTarget {
     uint32_t  iocId;       /* never used twice */
     uid_t     uid;         /* whose process it is */
     uid_t     user;        /* who pays for it: host/procRead.h */
+    uint64_t  foundAt;     /* monotonic ns */
     char      name[EBPFMON_IOCNAME_SIZE];
 
     /* Shared: the event thread writes these under the lock. */
@@ -202,6 +204,13 @@ int ebpfMonTargetMustSave(ebpfMonTarget *t, const ebpfMonModule *module, double 
 static inline double ebpfMonTargetGetWholeCost(const ebpfMonTarget *t)
 {
     return ebpfMonTargetGetCost(t) + t->packets.cost;
+}
+
+/* Nonzero: its iocInit is not done, or it was paused when it was found: interruptAccept (iocInit.c) does not tell which.
+ * Not if its note tells more. */
+static inline int ebpfMonTargetIsStarting(const ebpfMonTarget *t)
+{
+    return !t->running && t->wantedLevel > ebpfMonLevelOff && !t->note[0];
 }
 
 /* The known number of processings of one record; the second function: of all records, now[index]. Under the lock. */

@@ -37,7 +37,7 @@ void ebpfMonTargetPlaceFindListening(ebpfMonTargets *targets, uint64_t now)
 
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(targets); t && count < LOOK_MAX; t = t->next)
         if (isLookDue(t, now)) {
-            t->followed->database.listensAt = now + LISTENS_NS + (now - t->followed->life.foundAt);
+            t->followed->database.listensAt = now + LISTENS_NS + (now - t->foundAt);
             pids[count] = t->pid;
             list[count++] = t;
         }
@@ -254,7 +254,7 @@ static uint64_t findTimeSpent(const ebpfMonTarget *t)
 int ebpfMonTargetDatabaseLook(ebpfMonTargets *targets, ebpfMonRecordTables *tables, ebpfMonTarget *t, long most,
                               uint64_t now, char why[EBPFMON_NOTE_SIZE])
 {
-    uint64_t begin = findTimeSpent(t), took, pause = (now - t->followed->life.foundAt) / 10, least;
+    uint64_t begin = findTimeSpent(t), took, pause = (now - t->foundAt) / 10, least;
     long nodes;
     int rc = 0;
 

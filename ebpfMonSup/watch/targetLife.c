@@ -142,7 +142,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     t->image = *image;
     t->slot = t->closures.at = t->closures.oldAt = UINT32_MAX;
     t->followed->mem = ebpfMonMemNew(pid);
-    t->followed->life.foundAt = ebpfMonClockMonotonic();
+    t->foundAt = ebpfMonClockMonotonic();
     ebpfMonBudgetInit(&t->followed->budget);
     if (!t->followed->mem || !t->start) {
         ebpfMonMemFree(t->followed->mem);
@@ -154,7 +154,7 @@ int ebpfMonTargetLifeAdopt(const ebpfMonTargetLife *life, pid_t pid, const ebpfM
     for (ebpfMonTarget *o = ebpfMonTargetsGetFirst(life->targets); o; o = o->next) /* who asks by name must not get the
                                                                                     * old one */
         if (!o->gone && strcmp(o->name, t->name) == 0 && !ebpfMonProcLives(o->pid, o->start))
-            ebpfMonTargetLifeEnd(life, o, t->followed->life.foundAt, 1);
+            ebpfMonTargetLifeEnd(life, o, t->foundAt, 1);
     ebpfMonFollowedReadVersion(life->targets, t);
     attachInit(t);
     t->wantedLevel = findWantedLevel(life, t);
@@ -212,7 +212,7 @@ int ebpfMonTargetLifeHasStarted(const ebpfMonTarget *t, uint64_t now)
     if (t->running)
         return 1;
     if (!t->image.interruptAccept)
-        return now - t->followed->life.foundAt > SETTLE_NS;
+        return now - t->foundAt > SETTLE_NS;
     if (ebpfMonMemReadNow(t->pid, t->image.interruptAccept, &accept, sizeof(accept)))
         return 0;
     return accept != 0;
@@ -253,7 +253,7 @@ static int lookAtDatabase(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint6
 
 double ebpfMonTargetLifeFollowStart(const ebpfMonTargetLife *life, ebpfMonTarget *t, uint64_t now)
 {
-    uint64_t age = now - t->followed->life.foundAt, tick = age / 50;
+    uint64_t age = now - t->foundAt, tick = age / 50;
     char why[EBPFMON_NOTE_SIZE];
     int running, isOff;
 

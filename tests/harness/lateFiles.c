@@ -2,7 +2,7 @@
 /*
  * Preloaded into the monitor: the files of an IOC answer late, or not, when a query looks at them. The file that
  * LATE_FILES names says it: "late": the next look at mappings takes 4 s, and the file is removed when it begins;
- * "silent": no function is found.
+ * "silent": no function is found; "looking": the look for IOCs does not end.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -49,4 +49,17 @@ void *ebpfMonFunctionFind(pid_t pid, const void *wanted, char *why, size_t size)
         return next(pid, wanted, why, size);
     snprintf(why, size, "its files do not answer");
     return NULL;
+}
+
+double ebpfMonIocFinderFindNext(void *finder, uint64_t now, pid_t *pid, void *image)
+{
+    static double (*next)(void *, uint64_t, pid_t *, void *);
+
+    if (!next)
+        *(void **)&next = dlsym(RTLD_NEXT, "ebpfMonIocFinderFindNext");
+    if (!isNow("looking"))
+        return next(finder, now, pid, image);
+    usleep(10000);
+    *pid = 0;
+    return 0;
 }

@@ -11,6 +11,7 @@ import time
 import pytest
 from tests.harness import ca, db, kernel, rawca
 from tests.harness.otlp import Sink
+from tests.harness.preload import preload
 from tests.harness.wait import until
 
 from .test_health import HANG, latency_ioc, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
@@ -92,7 +93,10 @@ def test_paused_ioc_is_not_late(new_ioc, monitor):  # noqa: F811
     late = scans(monitor, ioc)[".1 second"]["LATE_CNTS"]
     ioc.command("iocPause")
     until(lambda: not scans(monitor, ioc), 10, "no row")
+    until(lambda: light(monitor, ioc) == (2, "stands still: paused (iocPause)"), HANG + 6, lambda: light(monitor, ioc))
+    until(lambda: monitor.text("HOST_STATUS_MSG") == f"IOC {ioc.name} stands still: paused (iocPause)", 5, lambda: monitor.text("HOST_STATUS_MSG"))
     ioc.command("iocRun")
+    until(lambda: light(monitor, ioc) == (0, "") and alarm(monitor, "HOST_STATUS") == ("NO_ALARM", ""), 20, lambda: monitor.text("HOST_STATUS_MSG"))
     rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and
                       r["PERIODS"] == pytest.approx(0.1, rel=0.05), seconds=20)
     assert rows[".1 second"]["LATE_CNTS"] <= late + 1
@@ -102,6 +106,26 @@ def test_paused_ioc_is_not_late(new_ioc, monitor):  # noqa: F811
     rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get(".1 second")) and
                       r["PERIODS"] == pytest.approx(0.1, rel=0.05), seconds=20)
     assert rows[".1 second"]["LATE_CNTS"] <= late + 2
+
+
+def test_host_is_not_green_before_it_was_looked_at(new_ioc, new_monitor, tmp_path):
+    """While the monitor has not looked at all processes, and while an IOC is paused that it has not seen running."""
+    ioc = new_ioc(db.READY).start()
+    ioc.command("iocPause")
+    looking = tmp_path / "looking"
+    looking.write_text("looking")
+    monitor = new_monitor(environ=preload(tmp_path, "lateFiles") | {"LATE_FILES": str(looking)}).launch()
+    monitor.wait_text("STATE_MSG", lambda t: t == "looking for IOCs: watching 0 of 0 IOCs so far")
+    assert severity(monitor, "STATE") == "MINOR" and severity(monitor, "HOST_STATUS") == severity(monitor, "IOC_CNT") == "INVALID"
+    looking.unlink()
+    monitor.wait_state("Running")
+    brief = "starts, or is paused (iocPause)"
+    until(lambda: light(monitor, ioc) == (1, brief), 10, lambda: light(monitor, ioc))
+    monitor.wait_text("HOST_STATUS_MSG", lambda t: t.endswith(f"; {ioc.name} {brief}"))
+    until(lambda: severity(monitor, "STATE") == severity(monitor, "HOST_STATUS") == "MINOR", 70, "longer than an IOC starts")
+    ioc.command("iocRun")
+    monitor.wait_ioc(ioc)
+    until(lambda: light(monitor, ioc) == (0, "") and "iocPause" not in monitor.text("STATE_MSG"), 10, lambda: monitor.text("STATE_MSG"))
 
 
 def test_late_scan(new_ioc, monitor):  # noqa: F811

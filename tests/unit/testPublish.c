@@ -238,6 +238,16 @@ static void testState(void)
     testOk1(ebpfMonStateFind(&in, text, sizeof(text)) == ebpfMonRunning && strcmp(text, "watching 2 of 3 IOCs") == 0);
     in.iocs = in.watched = 1;
     testOk1(ebpfMonStateFind(&in, text, sizeof(text)) == ebpfMonRunning && strcmp(text, "watching 1 of 1 IOC") == 0);
+    in.starting = 2;
+    in.firstStarting = "vac";
+    testOk(ebpfMonStateFind(&in, text, sizeof(text)) == ebpfMonRunning &&
+           strcmp(text, "watching 1 of 1 IOC; vac starts, or is paused (iocPause) (and 1 more)") == 0, "%s", text);
+    in.isStartingLong = 1;
+    testOk1(ebpfMonStateFind(&in, text, sizeof(text)) == ebpfMonDegraded);
+    in.starting = 0;
+    in.isLooking = 1;
+    testOk1(ebpfMonStateFind(&in, text, sizeof(text)) == ebpfMonStarting &&
+            strcmp(text, "looking for IOCs: watching 1 of 1 IOC so far") == 0);
     in.troubledIocs = 1;
     testOk1(ebpfMonStateFind(&in, text, sizeof(text)) == ebpfMonDegraded && strcmp(text, "vac: no symbols") == 0);
     in.troubledIocs = 3;

@@ -59,7 +59,7 @@ static void testListening(void)
 
     testDiag("who listens for clients");
     t->pid = read->pid = getpid();
-    t->followed->life.foundAt = now;
+    t->foundAt = now;
     read->cat = &cat;
     ebpfMonTargetPlaceFindListening(targets, now);
     testOk1(!t->listens && !read->listens);
