@@ -69,8 +69,8 @@ static int runScript(const char *script, bool isService)
         setvbuf(stdout, NULL, _IOLBF, 0); /* else the journal has errors, of stderr, before the commands that made
                                            * them */
     if (script) {
-        if (iocsh(script) && isService)
-            return 1; /* for the service manager, which tries again or says so */
+        if (iocsh(script)) /* it cannot be read, or has "on error break" */
+            return 1;      /* for the service manager, which tries again or says so, and as softIoc */
         epicsThreadSleep(.2); /* as every IOC main: let the start-up messages out before the prompt */
     }
     while (isService)

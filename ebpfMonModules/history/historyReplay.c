@@ -21,6 +21,7 @@
 
 #define PERIOD   0.2          /* s between two looks */
 #define EPOCH_NS (POSIX_TIME_AT_EPICS_EPOCH * 1000000000ll)
+#define PUTS     "SELECT sum(n) FROM rows WHERE kind = 'put' AND automatic IN (0, 1) AND time <= ?1"
 #define STEPS    "FROM (SELECT time FROM rows WHERE automatic IN (0, 1) AND kind IN ('put', 'event') AND time "
 
 typedef struct {
@@ -232,8 +233,7 @@ static void showTime(void)
     replay.shown = replay.clock;
     forgetPuts(findNumber("SELECT sum(n) FROM rows WHERE kind = 'put' AND automatic = 1 AND time <= ?1",
                           replay.clock, 0),
-               findNumber("SELECT sum(n) FROM rows WHERE kind = 'put' AND automatic IN (0, 1) AND time <= ?1",
-                          replay.clock, 0));
+               findNumber(PUTS, replay.clock, 0));
     keepPuts("automatic = 0", EBPFMON_PUTS_MAX, keepPut);
     keepPuts("automatic = 1", EBPFMON_PUTS_MAX, keepPut);
     keepPuts("reason IS NOT NULL", EBPFMON_UNEXPECTED_MAX, ebpfMonPublishedAddUnexpected);
@@ -355,8 +355,8 @@ int ebpfMonHistoryReplay(const char *file, const char *prefix, char *why, size_t
     if (!replay.db)
         return -1;
     replay.clock = replay.end = findNumber("SELECT max(time) FROM rows WHERE automatic IN (0, 1)", 0, 0);
-    if (replay.clock <= 0) {
-        snprintf(why, size, "%.100s has no rows of a history, or is damaged", file);
+    if (replay.clock <= 0 || findNumber(PUTS, replay.end, 0) < 0) { /* which reads each put */
+        snprintf(why, size, "%.100s has no rows of a history, or is damaged: repair it with sqlite3 .recover", file);
         sqlite3_close(replay.db);
         replay.db = NULL;
         return -1;

@@ -689,6 +689,27 @@ def check_replay(replay, file, ioc, at, script):
     assert replay.get("REPLAY_TIME", as_string=True) > paused
 
 
+def test_replay_of_damaged_files(keep):
+    """One without rows, and one of which only the puts cannot be read."""
+    monitor = keep()
+    monitor.process.send("exit")
+    monitor.process.wait(20)
+    for i in range(2):
+        with contextlib.closing(sqlite3.connect(keep.file)) as base:
+            base.execute("INSERT INTO rows (time, first, kind, automatic, pv, value, n) WITH RECURSIVE r(i) AS (SELECT 1 UNION SELECT i + 1 FROM r "
+                         "WHERE i < 2000) SELECT i, i, 'put', 0, 'A:PV', hex(zeroblob(100)), 1 FROM r" if i else "DELETE FROM rows")
+            base.commit()
+            base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            root = base.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rows'").fetchone()[0]
+            size = base.execute("PRAGMA page_size").fetchone()[0]
+        if i:
+            with keep.file.open("r+b") as file:
+                file.seek((root - 1) * size)
+                file.write(os.urandom(size))
+        done = subprocess.run([REPLAY, keep.file], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
+        assert done.returncode in (1, 2) and re.search("damaged|malformed", done.stderr), done
+
+
 def test_replay_of_an_earlier_day(keep, new_monitor, tmp_path):
     """A time without a date is that of the file, not of today."""
     monitor = keep()
