@@ -112,7 +112,7 @@ static const memberOfPut members[] = {
     MEMBER(who, isChars), MEMBER(origin, isChars), MEMBER(message, isChars), MEMBER(rule, isChars),
     MEMBER(hasOld, isInt), MEMBER(isNumber, isInt), MEMBER(oldIsNumber, isInt), MEMBER(isText, isInt),
     MEMBER(oldIsText, isInt), MEMBER(isConverted, isInt), MEMBER(isWrapped, isInt), MEMBER(isUnsure, isInt),
-    MEMBER(isPartly, isInt), MEMBER(byIoc, isInt), MEMBER(unexpected, isInt), MEMBER(seen, isInt),
+    MEMBER(isPartly, isInt), MEMBER(byProgram, isInt), MEMBER(unexpected, isInt), MEMBER(seen, isInt),
     MEMBER(peerPid, isInt), MEMBER(peerUid, isInt), MEMBER(through, isInt), MEMBER(result, isInt),
     MEMBER(count, isLong), MEMBER(oldCount, isLong), MEMBER(status, isLong), MEMBER(number, isDouble),
     MEMBER(oldNumber, isDouble), MEMBER(converted, isDouble), MEMBER(wrapped, isDouble), MEMBER(hash, isHash),

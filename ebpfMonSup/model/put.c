@@ -58,7 +58,7 @@ int ebpfMonPutIsAutomatic(const ebpfMonPut *put)
     switch (put->through) {
     case ebpfMonByCa:
     case ebpfMonByPva:
-        return put->byIoc;
+        return put->byProgram;
     case ebpfMonByShell:
         return 0;
     default:

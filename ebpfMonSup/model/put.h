@@ -151,7 +151,8 @@ typedef struct ebpfMonPut {
     int      isPartly;    /* nonzero: a group of pvAccess of which the server refused a member, and made others: these
                            * are puts of their own */
     unsigned seen;        /* EBPFMON_SEEN_… */
-    int      byIoc;       /* nonzero: the client is an IOC of this host: a sequence or a CA link, no person */
+    int      byProgram;   /* nonzero: no person: an IOC of this host (a sequence, a CA link), or a program that a rule
+                           * calls automatic */
     int      unexpected;  /* nonzero: the rules do not expect it; "rule" tells why */
     char     rule[96];
     ebpfMonPutRun run;    /* of a row that stands for a run (published.c) */

@@ -61,7 +61,7 @@ static void publishPut(ebpfMonMonitor *m, ebpfMonPut *put)
 {
     if (put->peerPid) {
         ebpfMonTargetsLock(m->targets);
-        put->byIoc = ebpfMonTargetsFindByPid(m->targets, (pid_t)put->peerPid) != NULL;
+        put->byProgram = ebpfMonTargetsFindByPid(m->targets, (pid_t)put->peerPid) != NULL;
         ebpfMonTargetsUnlock(m->targets);
     }
     ebpfMonPutPublish(&m->publish.puts, put);

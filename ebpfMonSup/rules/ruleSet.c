@@ -168,6 +168,7 @@ static const ebpfMonRulesKey ruleKeys[] = {
     {"min",       isNumber,  RULE(min), RULE(hasMin)},
     {"max",       isNumber,  RULE(max), RULE(hasMax)},
     {"text",      isText,    RULE(text)},
+    {"automatic", isBool,    RULE(automatic)},
 };
 
 /* The offset in the text at which the last token begins. */
@@ -940,8 +941,10 @@ void ebpfMonRuleSetJudge(ebpfMonRuleSet *set, ebpfMonPut *put)
     } else {
         rule = &set->rule[index];
         rule->judged++;
-        if (!isBroken(set, rule, put, why, sizeof(why)))
+        if (!isBroken(set, rule, put, why, sizeof(why))) {
+            put->byProgram |= rule->automatic;
             return;
+        }
         rule->bad++;
         snprintf(text, sizeof(text), "rule \"%s\": %s", rule->name, why);
     }

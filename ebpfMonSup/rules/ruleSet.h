@@ -42,6 +42,7 @@ typedef struct {
     unsigned at;      /* the offset of its name in the file */
     int      allow;   /* 0: every put is unexpected */
     int      verified;/* if the real user is known, the client must claim this name */
+    int      automatic; /* the writer of an expected put is no person */
     int      hasMin, hasMax;
     double   min, max;
     unsigned origins; /* one bit for each ebpfMonThrough that is allowed; 0: all are */
@@ -76,7 +77,7 @@ int ebpfMonRuleSetAddRule(ebpfMonRuleSet *set, const ebpfMonPutRule *rule);
 int ebpfMonRuleSetAddGlob(ebpfMonRuleSet *set, ebpfMonRuleList *list, const char *text, size_t length);
 int ebpfMonRuleSetAddTime(ebpfMonRuleSet *set, ebpfMonRuleList *list, const ebpfMonRuleTime *time);
 
-/* Sets "unexpected" and "rule" of the put, and counts the put at its rule. */
+/* Sets "unexpected", "rule" and "byProgram" of the put, and counts the put at its rule. */
 void ebpfMonRuleSetJudge(ebpfMonRuleSet *set, ebpfMonPut *put);
 
 /* --- parsing ---

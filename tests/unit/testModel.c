@@ -202,12 +202,12 @@ static void hear(ebpfMonGroup group)
     heard[group]++;
 }
 
-static void keepPut(ebpfMonThrough through, int byIoc, const char *pv)
+static void keepPut(ebpfMonThrough through, int byProgram, const char *pv)
 {
     static ebpfMonPut put;
 
     put.through = through;
-    put.byIoc = byIoc;
+    put.byProgram = byProgram;
     strcpy(put.pv, pv);
     ebpfMonPublishedKeepPut(ebpfMonPublishedLock(), &put);
     ebpfMonPublishedUnlock();

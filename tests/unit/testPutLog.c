@@ -242,9 +242,9 @@ static void testPeople(void)
     testOk1(conf.mode == ebpfMonLogBurst && conf.people);
     conf.mode = ebpfMonLogAll;
     ebpfMonPutLogConfigure(log, &conf, &labels, 1);
-    p.byIoc = 1;
+    p.byProgram = 1;
     ebpfMonPutLogAddPut(log, &p, 1);
-    p.byIoc = 0;
+    p.byProgram = 0;
     p.through = ebpfMonByLink;
     ebpfMonPutLogAddPut(log, &p, 1);
     testOk(!log->changed && log->counts.skipped == 2, "an IOC's, and a link's");

@@ -149,6 +149,21 @@ static void testUsersAndHosts(void)
     ebpfMonRuleSetFree(set);
 }
 
+static void testPrograms(void)
+{
+    ebpfMonRuleSet *set = ruled("\"users\": \"alice\", \"automatic\": true");
+
+    testDiag("a program");
+    begin("A", "1")->through = ebpfMonByCa;
+    expect(set, &put, "");
+    testOk1(put.byProgram && ebpfMonPutIsAutomatic(&put));
+    strcpy(begin("A", "1")->user, "bob");
+    put.through = ebpfMonByCa;
+    expect(set, &put, "rule \"r\": user \"bob\" is not allowed");
+    testOk(!put.byProgram, "what the rule does not expect is no program's");
+    ebpfMonRuleSetFree(set);
+}
+
 static void testCertificates(void)
 {
     ebpfMonRuleSet *set;
@@ -343,6 +358,7 @@ static void runRules(void)
     testMatching();
     testSecondOfName();
     testUsersAndHosts();
+    testPrograms();
     testCertificates();
     testUnsure();
     testOrigins();

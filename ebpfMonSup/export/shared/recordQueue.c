@@ -203,7 +203,7 @@ typedef struct {
     uint32_t pid, uid, gatewayClients;
     epicsTimeStamp gatewayTime;
     uint8_t  hasOld, isNumber, oldIsNumber, isText, oldIsText, through, result, seen, unexpected, isUnsure, isPartly;
-    uint8_t  byIoc, trace[16];
+    uint8_t  byProgram, trace[16];
 } fixedMembers;
 
 #define TEXT(member) {offsetof(ebpfMonPut, member), sizeof(((ebpfMonPut *)0)->member)}
@@ -227,7 +227,7 @@ size_t ebpfMonPutPack(const ebpfMonPut *put, uint8_t *buf)
         .through = (uint8_t)put->through, .result = (uint8_t)put->result,
         .seen = (uint8_t)put->seen, .unexpected = !!put->unexpected, .isUnsure = !!put->isUnsure,
         .isPartly = !!put->isPartly, .gatewayClients = put->gatewayClients, .gatewayTime = put->gatewayTime,
-        .byIoc = !!put->byIoc,
+        .byProgram = !!put->byProgram,
     };
     uint8_t *to = buf;
 
@@ -275,7 +275,7 @@ void ebpfMonPutUnpack(const uint8_t *buf, size_t len, ebpfMonPut *put)
     put->isPartly = f.isPartly;
     put->gatewayClients = f.gatewayClients;
     put->gatewayTime = f.gatewayTime;
-    put->byIoc = f.byIoc;
+    put->byProgram = f.byProgram;
     memcpy(put->trace, f.trace, sizeof(put->trace));
     put->who[0] = put->origin[0] = 0;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
