@@ -12,6 +12,8 @@
 #include "put/putWriter.h"
 #include "put/valueText.h"
 
+#define ONCE "queued once"
+
 /* --- what a thread does --- */
 
 void ebpfMonThreadJobReadScan(ebpfMonTarget *t, uint64_t precord, char *buf, size_t size)
@@ -108,7 +110,7 @@ void ebpfMonThreadJobDescribe(ebpfMonTarget *t, const ebpfMonThreadJob *job, cha
             snprintf(buf, size, "callback in %.15s", comm);
     } else if (strcmp(comm, "scanOnce") == 0) {
         /* a CP link (dbCa.c before 7.0.10), or a put that found the record busy (RPRO, dbAccess.c) */
-        describeCpLink(t, job, 0, "queued once", buf, size);
+        describeCpLink(t, job, 0, ONCE, buf, size);
     } else if (strcmp(comm, "dbCaLink") == 0) {
         describeCpLink(t, job, 0, "thread dbCaLink", buf, size);
     } else if (strncmp(comm, "PVAL", 4) == 0 || strcmp(comm, "pvxlink") == 0) { /* pvalink_channel.cpp of both QSRVs */
@@ -362,6 +364,15 @@ int ebpfMonRecentLinksFind(ebpfMonRecentLinks *recent, ebpfMonTarget *t, uint64_
 /* --- the writer of a put --- */
 
 #define NAMES 16 /* records that may have made a put; if there are more, none is named */
+#define BUSY  16
+
+/* A put that found its record busy: dbPutField (dbAccess.c) sets RPRO, and when the record has completed, it is queued
+ * once (recGblFwdLink, recGbl.c). Others may queue it, too. */
+typedef struct {
+    uint32_t iocId; /* 0: none */
+    uint64_t precord, begin; /* begin: of the chain that was queued; 0: not seen yet */
+    char     who[96];
+} busyPut;
 
 struct ebpfMonPutWriters {
     ebpfMonTargets          *targets;    /* these four are the caller's */
@@ -369,6 +380,8 @@ struct ebpfMonPutWriters {
     ebpfMonLinkWrites       *linkWrites;
     const ebpfMonThreadPuts *threadPuts;
     ebpfMonRecentLinks      *recentLinks;
+    busyPut                  busy[BUSY];
+    unsigned                 nextBusy;
 };
 
 ebpfMonPutWriters *ebpfMonPutWritersNew(ebpfMonTargets *targets, ebpfMonPutClients *clients,
@@ -600,6 +613,43 @@ static uint64_t findJobRoot(const ebpfMonPutWriters *writers, const ebpfMonTarge
                    ebpfMonThreadPutsHaveBegun(writers->threadPuts, t->iocId, tid, root, begin) ? 0 : root;
 }
 
+/* Called for each put, perhaps several times. What a link of a chain makes busy is not known. */
+static void noteBusy(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev,
+                     const ebpfMonPut *put)
+{
+    long index = t->cat && t->recState ? ebpfMonCatalogueFindAddr(t->cat, ev->precord) : -1;
+    const ebpfMonField *f;
+    busyPut *b = NULL;
+    uint8_t again;
+
+    if (index < 0 || !t->recState[index].pending ||
+        (put->through != ebpfMonByCa && put->through != ebpfMonByPva && put->through != ebpfMonByShell) ||
+        !(f = ebpfMonCatalogueFieldNamed(t->cat, t->cat->rec[index].rtype, "RPRO")) ||
+        ebpfMonLateReadsGetBytes(t->eventThread.reads, t->pid, ev->precord + f->offset, &again, 1) || !again)
+        return;
+    for (unsigned i = 0; i < BUSY && !b; i++)
+        if (writers->busy[i].iocId == t->iocId && writers->busy[i].precord == ev->precord)
+            b = &writers->busy[i];
+    if (!b)
+        b = &writers->busy[writers->nextBusy++ % BUSY];
+    *b = (busyPut){ .iocId = t->iocId, .precord = ev->precord, .who = "shell" };
+    if (put->through != ebpfMonByShell)
+        ebpfMonWriterTextFormatCause(put->user, put->host, put->isUnsure, b->who, sizeof(b->who));
+}
+
+/* Adds to the cause of a chain that was queued once who may have caused it. */
+static void addBusy(ebpfMonPutWriters *writers, const ebpfMonTarget *t, uint64_t root, uint64_t begin, char *cause,
+                    size_t size)
+{
+    for (busyPut *b = writers->busy; b < writers->busy + BUSY; b++) {
+        if (b->iocId != t->iocId || b->precord != root || (b->begin && b->begin != begin) ||
+            strncmp(cause, ONCE, strlen(ONCE)) != 0)
+            continue;
+        b->begin = begin;
+        ebpfMonTextAdd(cause, size, ", perhaps as the %s found it busy", b->who);
+    }
+}
+
 /* What started the chain in which the put is made: the job of the thread, and if another chain handed that chain over,
  * what started the other one. */
 static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, uint64_t root,
@@ -612,8 +662,10 @@ static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const st
     char sourceCause[96], job[40];
 
     ebpfMonThreadJobDescribe(t, &present, put->cause, sizeof(put->cause));
-    if (!sourceRoot[0])
+    if (!sourceRoot[0]) {
+        addBusy(writers, t, root, ev->begin, put->cause, sizeof(put->cause));
         return;
+    }
     snprintf(sourceCause, sizeof(sourceCause), "%s",
              ebpfMonThreadPutsFindWriter(writers->threadPuts, t->iocId, source));
     if (!sourceCause[0])
@@ -621,11 +673,12 @@ static void setChainCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const st
                          sizeof(sourceCause));
     snprintf(job, sizeof(job), "%.39s", put->cause);
     snprintf(put->cause, sizeof(put->cause), "%s, chain of %s, %s", job, sourceRoot, sourceCause);
+    addBusy(writers, t, root, ev->begin, put->cause, sizeof(put->cause));
 }
 
 /* The put is made while a chain completes an asynchronous record: its cause is the one that began the record.
  * "root": of the chain in which the put is made. */
-static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *cause,
+static void setAsyncCause(ebpfMonPutWriters *writers, ebpfMonTarget *t, const struct ebpfMonCauseEvent *cause,
                           const ebpfMonPutEventClients *clients, uint64_t root, ebpfMonPut *put)
 {
     uint64_t first = cause->root ? cause->root : root;
@@ -638,6 +691,7 @@ static void setAsyncCause(ebpfMonTarget *t, const struct ebpfMonCauseEvent *caus
 
         describeEventJob(t, (ebpfMonThreadJob){ cause->who.comm, (int)cause->byMain, isPut ? 0 : first, cause->cpLink },
                          put->cause, sizeof(put->cause));
+        addBusy(writers, t, first, cause->begin, put->cause, sizeof(put->cause));
     }
     ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, first));
 }
@@ -718,7 +772,7 @@ static void findWriterOf(ebpfMonPutWriters *writers, ebpfMonTarget *t, const str
         cause = NULL;
     }
     if (cause) {
-        setAsyncCause(t, cause, clients, root, put);
+        setAsyncCause(writers, t, cause, clients, root, put);
         return;
     }
     ebpfMonTextSet(put->root, sizeof(put->root), findRecordName(t, root));
@@ -734,6 +788,7 @@ void ebpfMonPutWritersFind(ebpfMonPutWriters *writers, ebpfMonTarget *t, const s
 {
     findWriterOf(writers, t, ev, cause, clients, put);
     setChains(t, ev, cause, put);
+    noteBusy(writers, t, ev, put);
 }
 
 int ebpfMonPutWritersFindLinkWrite(const ebpfMonPutWriters *writers, ebpfMonTarget *t,

@@ -14,6 +14,7 @@
 typedef struct {
     char     name[61];
     uint16_t scan; /* index in the menu */
+    uint8_t  rpro;
     double   val;
     uint16_t sel;  /* VAL of mbbo */
     char     zrst[26], onst[26];
@@ -29,7 +30,7 @@ static struct {
     fakeRecord      rec[FAKE_RECORDS];
     char           *choices[4];
     struct layoutMenu menu;
-    ebpfMonField    field[16];
+    ebpfMonField    field[20];
     unsigned        fields;
     struct layoutDbChannel link; /* of A:SEQ.OUT */
 } fake;
@@ -63,6 +64,7 @@ static void fakeAddType(ebpfMonCatalogue *cat, const char *name, int isEnum)
         fakeAddField(i, "DESC", ebpfMonDbfString, offsetof(fakeRecord, desc), 41);
         fakeAddField(i, "OUT", ebpfMonDbfOutlink, offsetof(fakeRecord, out), sizeof(struct layoutPvLink));
         fakeAddField(i, "INP", ebpfMonDbfInlink, offsetof(fakeRecord, inp), sizeof(struct layoutPvLink));
+        fakeAddField(i, "RPRO", ebpfMonDbfUchar, offsetof(fakeRecord, rpro), 1);
     }
     rt->fieldCount = fake.fields - rt->firstField;
     rt->valField = (int)rt->firstField + 1;

@@ -243,6 +243,40 @@ static void testCpLinks(void)
     testOk(strstr(put.origin, "CP link from A:AO") != NULL, "… and that was another chain: %s", put.origin);
 }
 
+/* A put finds its record busy, so that it is processed once more. */
+static void testBusy(void)
+{
+    struct ebpfMonPutEvent ev = makeEvent("CAS-client"), once = makeEvent("scanOnce");
+    struct ebpfMonRecState state[FAKE_RECORDS] = { [FAKE_CALC] = { .pending = 1 } };
+
+    testDiag("a put to a busy record");
+    ev.who = fakeCaClient(2000, "anna", "office1");
+    ev.precord = ev.root = fakeAddress(FAKE_CALC);
+    once.addr = fakeLinkAddr();
+    once.root = fakeAddress(FAKE_CALC);
+    once.begin = AT;
+    fake.rec[FAKE_CALC].inp.type = 0;
+    findWriter(&ev, NULL);
+    fake.rec[FAKE_CALC].rpro = 1;
+    findWriter(&ev, NULL);
+    fake.t->recState = state;
+    fake.rec[FAKE_CALC].rpro = 0;
+    findWriter(&ev, NULL);
+    findWriter(&once, NULL);
+    testOk(isWrittenBy("thread scanOnce", "link A:SEQ.OUT, chain of A:CALC, queued once"), "it was not busy");
+    fake.rec[FAKE_CALC].rpro = 1;
+    findWriter(&ev, NULL);
+    for (int i = 0; i < 2; i++) {
+        findWriter(&once, NULL);
+        testOk(isWrittenBy("thread scanOnce", "link A:SEQ.OUT, chain of A:CALC, queued once, perhaps as the put by "
+                           "anna@office1 found it busy"), "it was");
+    }
+    once.begin++;
+    findWriter(&once, NULL);
+    testOk(isWrittenBy("thread scanOnce", "link A:SEQ.OUT, chain of A:CALC, queued once"), "the next one is not for it");
+    fake.t->recState = NULL;
+}
+
 static void testLinkWrite(void)
 {
     struct ebpfMonCauseEvent ev = {
@@ -352,7 +386,7 @@ static void testNames(void)
 
 MAIN(testPutWriter)
 {
-    testPlan(46);
+    testPlan(50);
     fakeMake();
     fake.t->eventThread.reads = NULL; /* what is needed is read at once */
     clients = fakeClientsMake(NULL);
@@ -365,6 +399,7 @@ MAIN(testPutWriter)
     testThreads();
     testCauses();
     testCpLinks();
+    testBusy();
     testLinkWrite();
     testNames();
     ebpfMonPutWritersFree(writers);
