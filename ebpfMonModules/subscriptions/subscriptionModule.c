@@ -165,6 +165,7 @@ static void giveMetrics(void *arg, ebpfMonModuleTakeMetric take, void *to)
 static ebpfMonModule module = {
     .name = "subscriptions", .pvs = pvs, .pvCount = NELEMENTS(pvs), .start = ebpfMonSubscriptionsBegin,
     .stop = ebpfMonSubscriptionsStop, .put = ebpfMonSubscriptionsAddPut, .metrics = giveMetrics,
+    .iocs = ebpfMonSubscriptionsWake,
 };
 
 /* "PV client": the client is what follows the first blank. */

@@ -14,7 +14,6 @@
 #include "common/worker.h"
 #include "common/text.h"
 #include "host/foreign.h"
-#include "shared/functionSite.h"
 #include "subscriptions/goneIocs.h"
 #include "subscriptions/feedback.h"
 #include "subscriptions/flowIoc.h"
@@ -295,7 +294,6 @@ static void tellRights(void *arg, const char *what)
     ebpfMonModuleAddEvent(text);
 }
 
-/* Reads everything. */
 static void readFlows(ebpfMonSubscriptions *d)
 {
     uint64_t now;
@@ -303,7 +301,6 @@ static void readFlows(ebpfMonSubscriptions *d)
 
     takeLooks(d);
     now = ebpfMonClockMonotonic();
-    ebpfMonGoneIocsUpdate(&d->known, d->core->targets, now);
     d->hasMoved = 0;
     d->told = 0;
     for (unsigned i = 0; i < d->iocs; i++) {
@@ -792,6 +789,7 @@ static void runSubscriptions(ebpfMonWorker *worker, void *arg)
     while (!ebpfMonWorkerIsStopping(worker)) {
         uint64_t before = ebpfMonForeignGetCpu();
 
+        ebpfMonGoneIocsUpdate(&d->known, d->core->targets, ebpfMonClockMonotonic());
         answerQuestions(d);
         if (ebpfMonClockSeconds() >= next) {
             readFlows(d);
@@ -820,9 +818,12 @@ int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core)
 
 int ebpfMonSubscriptionsStop(void *subs, double seconds)
 {
-    ebpfMonSubscriptions *d = subs;
+    return ebpfMonSharedWorkerStop(&((ebpfMonSubscriptions *)subs)->worker, seconds);
+}
 
-    return ebpfMonSharedWorkerStop(&d->worker, seconds);
+void ebpfMonSubscriptionsWake(void *subs)
+{
+    ebpfMonSharedWorkerWake(&((ebpfMonSubscriptions *)subs)->worker);
 }
 
 /* --- questions -------------------------------------------------------------------------------------------------- */
@@ -899,10 +900,9 @@ static void tellMonitor(const ebpfMonSubscriptions *d, const ebpfMonFlowMonitor 
 long ebpfMonSubscriptionsEach(ebpfMonSubscriptions *d, uint32_t iocId, long record, ebpfMonSubscriptionsEachFn each,
                               void *arg, char *why, size_t size)
 {
-    const ebpfMonFlowIoc *ioc;
+    const ebpfMonFlowIoc *ioc = findIoc(d, iocId);
     long found = 0;
 
-    ioc = findIoc(d, iocId);
     if (!ioc || !ioc->isRead) {
         snprintf(why, size, "%s", ioc && ioc->why[0] ? ioc->why : ioc ? "its memory cannot be read now" :
                                                        "it has no CA server, or its clients cannot be read now");

@@ -92,7 +92,8 @@ typedef void (*ebpfMonSubscriptionsAnswer)(ebpfMonSubscriptions *subs, const cha
 /* There is one in a process, never freed: a shell command may still use it. NULL without memory. */
 ebpfMonSubscriptions *ebpfMonSubscriptionsNew(const ebpfMonModule *module, ebpfMonSubscriptionsAnswer answer);
 int ebpfMonSubscriptionsBegin(void *subs, const ebpfMonModuleCore *core); /* as ebpfMonModule.start, */
-int ebpfMonSubscriptionsStop(void *subs, double seconds);                                /* stop */
+int ebpfMonSubscriptionsStop(void *subs, double seconds);                                /* stop, */
+void ebpfMonSubscriptionsWake(void *subs); /* iocs: one that came may be gone before the next look */
 void ebpfMonSubscriptionsAddPut(void *subs, const ebpfMonModulePut *put);                /* and put */
 
 /* The published values. Under the lock of ebpfMonModuleLock. */
