@@ -417,6 +417,20 @@ static whyVerdict judgeSync(const why *w, const channelFilter *f, char *text, si
     return sync.mode >= syncWhile && (sync.mode == syncWhile) == (state.status != 0) ? whyFine : whyStops;
 }
 
+/* "utag" lets updates through by the record's UTAG, and the first one always (filters/utag.c). */
+static whyVerdict judgeTag(const why *w, const channelFilter *f, char *text, size_t size)
+{
+    double tag = ebpfMonWhyReadNumber(&w->at, "UTAG"), number = findNumber(f->text);
+    int32_t data[2]; /* mask, value */
+
+    if (isnan(tag) || ebpfMonMemRead(w->at.mem, f->data, data, sizeof(data)) ||
+        (number != data[0] && number != data[1]))
+        return whyUnknown;
+    snprintf(text, size, "lets updates through of which UTAG & %d is %d, and UTAG is %.0f", (int)data[0], (int)data[1],
+             tag);
+    return ((uint64_t)tag & (uint64_t)data[0]) == (uint64_t)data[1] ? whyFine : w->isStill ? whyUnknown : whyStops;
+}
+
 static whyVerdict judgeOneFilter(const why *w, const channelFilter *f, char *text, size_t size)
 {
     if (strcmp(f->name, "dbnd") == 0)
@@ -425,6 +439,8 @@ static whyVerdict judgeOneFilter(const why *w, const channelFilter *f, char *tex
         return judgeDecimation(w, f, text, size);
     if (strcmp(f->name, "sync") == 0)
         return judgeSync(w, f, text, size);
+    if (strcmp(f->name, "utag") == 0)
+        return judgeTag(w, f, text, size);
     snprintf(text, size, "leaves no update out");
     return strcmp(f->name, "ts") == 0 || strcmp(f->name, "arr") == 0 ? whyFine :
            whyUnknown;

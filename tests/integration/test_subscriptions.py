@@ -392,7 +392,7 @@ def test_alarms_only(ioc, monitor):
 
 
 def test_filter(ioc, monitor):
-    """What "dbnd" and "dec" leave out is read, "ts" and "arr" leave out nothing; what another filter does is not guessed."""
+    """What "dbnd", "dec" and "utag" leave out is read, "ts" and "arr" leave out nothing."""
     name = ioc.prefix + "A"
     ioc.put("A", 0)
     utag = '{"utag":{"M":1,"V":0}}'
@@ -405,7 +405,9 @@ def test_filter(ioc, monitor):
     assert line == ('post: the filter dbnd of the channel, {"dbnd":{"abs":5}}, lets a change of more than 5 through, and VAL is 12 and was not sent: '
                     'the last value that it let through is 10')
     _, steps = answers(monitor, "nothing stops", name, "other@")
-    assert steps["post"] == ("not known", f"what the filter of the channel leaves out: {utag}")
+    assert steps["post"] == ("fine", f"the filter utag of the channel, {utag}, lets updates through of which UTAG & 1 is 0, and UTAG is 0")
+    tagged = Subscriber(ioc, ioc.prefix + 'TICK.{"utag":{"M":1,"V":1}}', "tagged")
+    answers(monitor, 'post: the filter utag of the channel, {"utag":{"M":1,"V":1}}, lets updates through of which UTAG & 1 is 1, and UTAG is 0', ioc.prefix + "TICK", "tagged@")
     assert answers(monitor, "nothing stops", name, "stamped@")[1]["post"] == ("fine", 'the filter ts of the channel, {"ts":{}}, leaves no update out')
     wave, part = ioc.prefix + "WAVE", '{"arr":{"s":0,"e":1}}'
     ioc.put("WAVE", [1.0] * 100)
@@ -416,7 +418,7 @@ def test_filter(ioc, monitor):
     ioc.put("A", 13)
     assert few.take(2)[-1] == 13
     assert "it has left out 0" in answers(monitor, "nothing stops", name, "few@")[1]["post"][1]
-    for client in (band, few, stamped, other, first):
+    for client in (band, few, stamped, other, first, tagged):
         client.close()
 
 
