@@ -291,7 +291,7 @@ int ebpfMonWaitGraphRead(ebpfMonWaitGraph *g, pid_t pid, ebpfMonMem *mem, const 
         const ebpfMonWaitThread *old = findThread(&before, t->tid);
 
         t->isSame = old && t->mutex && old->mutex == t->mutex && old->owner == t->owner && old->ended == t->ended &&
-                    old->switches == t->switches;
+                    old->far == t->far && old->switches == t->switches;
     }
     free(before.thread);
     return 0;
@@ -475,16 +475,16 @@ void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *g, pid_t tid, char *text, size
 }
 
 /* Who has a mutex that processes share. */
-static void addFarOwner(pid_t tid, char *text, size_t size)
+static void addFarOwner(const ebpfMonWaitThread *t, char *text, size_t size)
 {
     char command[64], status[4096];
 
-    if (ebpfMonProcCommand(tid, command, sizeof(command)) == 0 &&
-        ebpfMonProcReadText(tid, "status", status, sizeof(status)) > 0)
+    if (ebpfMonProcCommand(t->far, command, sizeof(command)) == 0 &&
+        ebpfMonProcReadText(t->far, "status", status, sizeof(status)) > 0)
         ebpfMonTextAdd(text, size, ", which %s (pid %d) has", command,
                        (int)ebpfMonProcFindNumber(status, "\nTgid:", 0));
-    else
-        ebpfMonTextAdd(text, size, ", whose owner has ended (thread %d)", (int)tid);
+    else if (t->isSame)
+        ebpfMonTextAdd(text, size, ", whose owner has ended (thread %d)", (int)t->far);
 }
 
 int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, pid_t tid, char *text, size_t size, char *brief, size_t briefSize)
@@ -528,7 +528,7 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *g, pid_t tid, char *text, size_t 
         nameMutex(g, t, call, sizeof(call));
         snprintf(one, sizeof(one), "waits for %s", call);
         if (t->far)
-            addFarOwner(t->far, one, sizeof(one));
+            addFarOwner(t, one, sizeof(one));
     } else {
         describeEnd(g, t, one, sizeof(one));
     }
