@@ -372,6 +372,36 @@ ebpfMonFlowOwner ebpfMonFlowIocGetOwner(const ebpfMonFlowIoc *ioc, const ebpfMon
     return ebpfMonFlowNobody;
 }
 
+unsigned ebpfMonFlowIocCountOthers(const ebpfMonFlowIoc *ioc, long record, unsigned count[EBPFMON_FLOW_OWNERS])
+{
+    const ebpfMonEventLists *lists = ioc && ioc->isRead ? ioc->others.lists : NULL;
+    unsigned all = 0;
+
+    memset(count, 0, EBPFMON_FLOW_OWNERS * sizeof(*count));
+    for (size_t i = 0; lists && i < lists->subs; i++) {
+        const ebpfMonEventSubscription *s = &lists->sub[i];
+
+        if (lists->other[s->channel].record != record || s->isGone || !s->isEnabled)
+            continue;
+        all++;
+        count[ebpfMonFlowIocGetOwner(ioc, s)]++;
+    }
+    return all;
+}
+
+void ebpfMonFlowIocTellUses(const ebpfMonFlowIoc *ioc, const ebpfMonUseSink *sink)
+{
+    const ebpfMonEventLists *lists = ioc->others.lists;
+
+    for (size_t i = 0; sink->subscribed && lists && i < lists->subs; i++) {
+        const ebpfMonEventOther *other = &lists->other[lists->sub[i].channel];
+
+        if (!lists->sub[i].isGone && !other->monitors &&
+            ebpfMonFlowIocGetOwner(ioc, &lists->sub[i]) == ebpfMonFlowQsrv1)
+            sink->subscribed(sink->arg, ioc->name, other->name);
+    }
+}
+
 void ebpfMonFlowIocTakeOthers(ebpfMonFlowIoc *ioc)
 {
     uint64_t now = ebpfMonClockMonotonic(), cpu = ebpfMonForeignGetCpu();

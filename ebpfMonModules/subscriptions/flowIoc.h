@@ -9,6 +9,7 @@
 #include "host/tcpSockets.h"
 #include "subscriptions/accessRules.h"
 #include "subscriptions/eventLists.h"
+#include "clients/clients.h"
 #include "clients/clientTable.h"
 #include "clients/updateCounts.h"
 
@@ -134,6 +135,13 @@ void ebpfMonFlowIocTakeOthers(ebpfMonFlowIoc *ioc);
 
 /* Whose subscription it is: one of ioc->others. */
 ebpfMonFlowOwner ebpfMonFlowIocGetOwner(const ebpfMonFlowIoc *ioc, const ebpfMonEventSubscription *sub);
+
+/* How many of others get updates of this record, in all and by owner. "ioc" NULL: none. */
+unsigned ebpfMonFlowIocCountOthers(const ebpfMonFlowIoc *ioc, long record, unsigned count[EBPFMON_FLOW_OWNERS]);
+
+/* What QSRV 1 has subscribed to for clients whose monitors are not seen. QSRV 2 has a list of its clients, which says
+ * more (clients/pvxsServer.h). */
+void ebpfMonFlowIocTellUses(const ebpfMonFlowIoc *ioc, const ebpfMonUseSink *sink);
 
 /* --- each second --- */
 

@@ -137,20 +137,6 @@ static void forgetIocs(ebpfMonSubscriptions *d)
     d->iocs = kept;
 }
 
-/* QSRV 2 has a list of its clients, which says more (clients/pvxsServer.h). */
-static void tellUses(const ebpfMonUseSink *sink, const ebpfMonFlowIoc *ioc)
-{
-    const ebpfMonEventLists *lists = ioc->others.lists;
-
-    for (size_t i = 0; sink->subscribed && lists && i < lists->subs; i++) {
-        const ebpfMonEventOther *other = &lists->other[lists->sub[i].channel];
-
-        if (!lists->sub[i].isGone && !other->monitors &&
-            ebpfMonFlowIocGetOwner(ioc, &lists->sub[i]) == ebpfMonFlowQsrv1)
-            sink->subscribed(sink->arg, ioc->name, other->name);
-    }
-}
-
 /* Takes over the newest looks at the clients of all IOCs. Their memory is read without the lock of the table. */
 static void takeLooks(ebpfMonSubscriptions *d)
 {
@@ -178,7 +164,7 @@ static void takeLooks(ebpfMonSubscriptions *d)
         if (ioc)
             ioc->isSeen = 1;
         if (look.id) {
-            tellUses(&d->clients->sink, ioc); /* of the look before, whose monitors have been found since */
+            ebpfMonFlowIocTellUses(ioc, &d->clients->sink); /* of the look before, whose monitors have been found since */
             d->keys.isOld |= ebpfMonFlowIocTake(ioc, &look);
         }
     }
@@ -998,19 +984,5 @@ int ebpfMonSubscriptionsFindGone(const ebpfMonSubscriptions *d, const char *reco
 unsigned ebpfMonSubscriptionsCountOthers(ebpfMonSubscriptions *d, uint32_t iocId, long record,
                                          unsigned count[EBPFMON_FLOW_OWNERS])
 {
-    const ebpfMonFlowIoc *ioc = findIoc(d, iocId);
-    const ebpfMonEventLists *lists = ioc && ioc->isRead ? ioc->others.lists : NULL;
-    unsigned all = 0;
-
-    memset(count, 0, EBPFMON_FLOW_OWNERS * sizeof(*count));
-    for (size_t i = 0; lists && i < lists->subs; i++) {
-        const ebpfMonEventSubscription *s = &lists->sub[i];
-        const ebpfMonEventOther *other = &lists->other[s->channel];
-
-        if (other->record != record || s->isGone || !s->isEnabled)
-            continue;
-        all++;
-        count[ebpfMonFlowIocGetOwner(ioc, s)]++;
-    }
-    return all;
+    return ebpfMonFlowIocCountOthers(findIoc(d, iocId), record, count);
 }
