@@ -78,8 +78,8 @@ typedef struct ebpfMonDevSup {
 #define EBPFMON_REC_STAMPED 16 /* its device support may set its time stamp without processing it: only the trap counts
                                 * it */
 #define EBPFMON_REC_UNLOCKED 32 /* its type completes without its lock set: only the trap counts what is behind it */
-#define EBPFMON_REC_TIMED 64 /* TSE or TSEL: its time stamp comes from elsewhere. Without EBPFMON_REC_TSE: it may go back
-                              * now and then, so the count is a lower bound */
+#define EBPFMON_REC_TIMED 64 /* TSE or TSEL: its time stamp comes from elsewhere. Without EBPFMON_REC_TSE: it may go
+                              * back now and then, so the count is a lower bound */
 #define EBPFMON_REC_SETS_TSE 128 /* its device support may set TSE */
 
 typedef struct {

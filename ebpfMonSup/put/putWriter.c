@@ -196,7 +196,8 @@ static int stopsStamps(const char *type, const char *field, const ebpfMonPut *pu
 {
     static const char *const withDol[] = { "mbbo", "mbboDirect", "aao", NULL };
 
-    if (strcmp(field, "TSE") == 0 || strcmp(field, "IVLA") == 0 || (strcmp(field, "SDEL") == 0 && strcmp(type, "histogram") == 0) ||
+    if (strcmp(field, "TSE") == 0 || strcmp(field, "IVLA") == 0 ||
+        (strcmp(field, "SDEL") == 0 && strcmp(type, "histogram") == 0) ||
         (strcmp(field, "UDF") == 0 && strncmp(type, "mbbo", 4) == 0))
         return isNonzero(put);
     if (strcmp(field, "TSEL") == 0 || (strcmp(field, "DOL") == 0 && isOneOf(type, withDol)))
