@@ -81,7 +81,8 @@ def test_a_put_by_a_link(ioc, monitor, rotel):
 
 
 def test_metrics(ioc, monitor, rotel):
-    puts = monitor.get("PUT_CNT")
+    ioc.put("AO", 3)
+    puts = monitor.wait("PUT_CNT", lambda n: n > 0)
     until(lambda: f"Value: {int(puts)}" in rotel.metric("epics.puts"), 10, lambda: str(rotel.metric("epics.puts")))
     assert "     -> IsMonotonic: true" in rotel.metric("epics.puts")
     assert f"     -> epics.ioc: Str({ioc.name})" in rotel.metric("epics.records")
