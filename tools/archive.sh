@@ -15,7 +15,8 @@ die() { printf 'archive: %s\n' "$*" >&2; exit 1; }
 kind=archive
 if [ "${1:-}" = rpm ]; then kind=rpm; shift; fi
 out=${1:-$top/archive}
-[ $kind = archive ] || command -v rpmbuild >/dev/null || "$top/tools/installPackages.sh" archive "$out-apt.log" rpm
+cache=${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}
+[ $kind = archive ] || command -v rpmbuild >/dev/null || "$top/tools/installPackages.sh" archive "$cache/archive-apt.log" rpm
 EPICS_BASE=$("$top/tools/setup.sh" base)
 export EPICS_BASE
 version=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$top/debian/changelog")
@@ -25,7 +26,6 @@ out=$(cd "$out" && pwd)
 
 # A build beside this tree, linked with a libcurl whose symbols have no versions: Debian names one, CURL_OPENSSL_4, that others
 # do not have. The program then takes the libcurl of the host, which knows where the host's certificates are.
-cache=${EBPFMON_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ebpfmon}
 copy=$cache/archive-$(echo "$top" | cksum | cut -d ' ' -f 1)
 "$top/tools/copyTree.sh" "$copy" "$EPICS_BASE"
 mkdir -p "$copy/O.curl"

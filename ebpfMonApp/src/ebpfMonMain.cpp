@@ -11,6 +11,7 @@
 #include <epicsThread.h>
 #include <epicsVersion.h>
 #include <errlog.h>
+#include <iocInit.h>
 #include <iocsh.h>
 
 #include "consoleClient.h"
@@ -69,8 +70,9 @@ static int runScript(const char *script, bool isService)
         setvbuf(stdout, NULL, _IOLBF, 0); /* else the journal has errors, of stderr, before the commands that made
                                            * them */
     if (script) {
-        if (iocsh(script)) /* it cannot be read, or has "on error break" */
-            return 1;      /* for the service manager, which tries again or says so, and as softIoc */
+        /* it cannot be read, or has "on error break"; iocInit has failed */
+        if (iocsh(script) || (isService && getIocState() != iocRunning))
+            return 1; /* for the service manager, which tries again or says so, and as softIoc */
         epicsThreadSleep(.2); /* as every IOC main: let the start-up messages out before the prompt */
     }
     while (isService)

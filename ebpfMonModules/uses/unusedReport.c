@@ -167,6 +167,7 @@ static void noteWatched(void *arg, const ebpfMonWatched *w)
 {
     unusedIoc *u = arg;
     int64_t began = w->began > u->from ? w->began : u->from;
+    int isGap;
 
     if (!u->first)
         u->first = w->began;
@@ -179,14 +180,15 @@ static void noteWatched(void *arg, const ebpfMonWatched *w)
     for (int i = 0; i < WAYS; i++)
         if (!(w->ways >> i & 1))
             u->blind[i] += w->ended - began;
-    if (w->ways != EBPFMON_WATCHED_ALL && w->ended - began > EBPFMON_WATCH_GAP) {
+    isGap = w->ways != EBPFMON_WATCHED_ALL && w->ended - began > EBPFMON_WATCH_GAP;
+    if (isGap) {
         u->gapSeconds += w->ended - began; /* what is not seen is a gap, too */
         u->gaps++;
     }
     if (w->ended < u->end)
         return;
     u->end = w->ended;
-    u->isUnseen = !(w->ways & EBPFMON_WATCHED_CONNECTIONS) && w->ended > u->now - EBPFMON_WATCH_GAP;
+    u->isUnseen = isGap && !(w->ways & EBPFMON_WATCHED_CONNECTIONS) && w->ended > u->now - EBPFMON_WATCH_GAP;
 }
 
 /* Notes which records others process. The targets lock guards the links. */

@@ -149,10 +149,10 @@ def test_program_that_cannot_start(tmp_path):
         place.remove()
 
 
-def test_options(installed):
+def test_options(installed, tmp_path):
     def run(*argv):
         return subprocess.run([installed.program, *argv], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              check=False)
+                              timeout=60, check=False)
 
     version = re.findall(r"EBPFMON_(?:MAJOR|MINOR|PATCH)_VERSION = (\d+)",
                          (paths.TOP / "configure" / "CONFIG_EBPFMON_VERSION").read_text())
@@ -163,6 +163,8 @@ def test_options(installed):
     wrong = run("--wrong")
     assert wrong.returncode == 2 and "Usage" in wrong.stderr
     assert run("--no-shell", "/nowhere/st.cmd").returncode == 1
+    (tmp_path / "st.cmd").write_text("iocInit\n")  # without definitions of records it fails
+    assert run("--no-shell", tmp_path / "st.cmd").returncode == 1
     manual = (paths.TOP / "service" / "ebpfMon.1").read_text().replace("\\-", "-")
     for option in re.findall(r"(?m)^  -\w, (--[\w-]+)", usage.stdout):
         assert option in manual, option
