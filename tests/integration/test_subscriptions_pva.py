@@ -179,7 +179,7 @@ def test_one_slow_callback_of_fifty(ioc, monitor):
                 lambda: str(rows(monitor)))
     assert row["UNSENTS"] == 0
     answers(monitor, "nothing stops", ioc.prefix + "TICK", str(plain.pid))
-    assert {r["STATES"] for r in of(monitor, others).values()} == {"ok"}
+    assert {r["STATES"] for r in both(monitor, others, 49).values()} == {"ok"}
     for i in range(49):
         ioc.put(f"M{i}", 7)
     until(lambda: len(others.got()) == 98, 30, lambda: others.output())
