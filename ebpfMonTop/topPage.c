@@ -115,7 +115,7 @@ const topItemSpec topItemSpecs[] = {
 static const unsigned topItems = sizeof(topItemSpecs) / sizeof(topItemSpecs[0]);
 
 static const topTextSpec topTextSpecs[topTextCount] = {
-    [topEvents] = {"EVENTS OF IOCS, newest first", "IOC_EVENTS"},
+    [topEvents] = {"EVENTS OF IOCS, newest first", "IOC_EVENTS", 1},
     [topStacks] = {"THREADS THAT HANG", "HANG_STACKS"},
     [topKept] = {"KEPT CHAINS, newest first", "CHAIN_LOG"},
     [topFound] = {"HISTORY, newest first", "HISTORY_TEXT"},
@@ -490,7 +490,7 @@ static void addTable(const tablePart *part, int isBrief, int columns, topSheet *
 
     topSheetAdd(sheet, topTitle, "%s", table->spec->title);
     if (!table->isKnown)
-        topSheetAdd(sheet, topInvalid, "   no values yet");
+        topSheetAdd(sheet, topDim, "   none yet"); /* also before the first update, for a moment */
     else if (!topTableIsValid(table))
         topSheetAdd(sheet, topInvalid, "   the monitor has no values");
     else if (part->shown < part->count)
@@ -502,7 +502,7 @@ static void addTable(const tablePart *part, int isBrief, int columns, topSheet *
     if (gone)
         topSheetAdd(sheet, topDim, "; no room for %u column%s", gone, gone == 1 ? "" : "s");
     topSheetEndLine(sheet);
-    if (!part->count && table->isKnown)
+    if (!part->count)
         return; /* columns without rows say nothing */
     for (unsigned i = 0; i < table->columns; i++) {
         epicsSnprintf(cell, sizeof(cell), "%s%s", table->spec->column[i].heading,
@@ -657,7 +657,7 @@ static void addTables(const topData *data, const topLook *look, unsigned lines, 
 
     for (unsigned i = 0; i < count; i++) {
         tablePart part = {&data->table[tables[i]], .cursor = -1};
-        unsigned share = lines / (count - i), room = share > LEAST_ROWS + 3 ? share - 3 : LEAST_ROWS, before = 0;
+        unsigned share = lines / (count - i), room = share > 4 ? share - 3 : LEAST_ROWS, before = 0;
 
         part.count = topTableChoose(part.table, look->filter, look->record, part.rows, ROWS_MAX);
         if (lines != TOP_ALL_LINES && look->focus == i)

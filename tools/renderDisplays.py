@@ -197,13 +197,15 @@ class Picture:
         if not self.is_visible(w, own):
             return
         if w.get("type") == "embedded":
-            self.display(get("file"), own, at[0], at[1])
+            rule = w.find("rules/rule[@prop_id='file']")
+            value = None if rule is None else self.values.last(bob.expand(rule.findtext("pv_name"), own))
+            self.display(bob.files(w)[value is not None and value.value >= 0], own, at[0], at[1])
         else:
             getattr(self, "draw_" + w.get("type"))(w, get, at, own)
 
     def is_visible(self, w, macros):
         """By its rule: "pv0 <= 3" of one PV."""
-        rule = w.find("rules/rule")
+        rule = w.find("rules/rule[@prop_id='visible']")
         if rule is None:
             return True
         value = self.values.last(bob.expand(rule.findtext("pv_name"), macros))

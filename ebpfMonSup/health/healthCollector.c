@@ -185,6 +185,13 @@ static unsigned findStill(const stillIocs *stills, uint32_t id)
     return i;
 }
 
+static int isTold(const stillIocs *stills, uint32_t id)
+{
+    unsigned i = findStill(stills, id);
+
+    return i < stills->n && stills->known[i].told;
+}
+
 static void addStill(stillIocs *stills, const ebpfMonLife *l, const char *reason, const epicsTimeStamp *at,
                      double seconds, ebpfMonHealth *health)
 {
@@ -669,7 +676,8 @@ static void addScans(ebpfMonHealthCollector *c, uint64_t now)
         const seenIoc *p = t->seen.scan.period ? findIoc(c, t->seen.tgid) : NULL;
 
         if (p)
-            ebpfMonScanThreadsAdd(c->scanThreads, &(ebpfMonScanIoc){ p->id, p->pid, p->spvt, p->scanMenu, p->name },
+            ebpfMonScanThreadsAdd(c->scanThreads, &(ebpfMonScanIoc){ p->id, p->pid, p->spvt, p->scanMenu, p->name,
+                                                                     isTold(&c->stills, p->id) },
                                   t->tid, &t->seen, now);
     }
     ebpfMonScanThreadsPublish(c->scanThreads, c->targets, &c->health);

@@ -83,6 +83,7 @@ typedef struct {
     uint64_t begin;   /* of its last pass, as the kernel part has it (monotonic ns) */
     uint64_t sum;     /* as ebpfMonScan.sum, at the last look */
     uint64_t filled;  /* since when the list has records, as far as is known (monotonic ns); 0: it had none */
+    int      isOfStill; /* as ebpfMonScanIoc.isStill */
     int      isStanding; /* it is in a chain for too long, or does not begin a pass */
     uint64_t wait;    /* ns that it does not begin a pass of a list that has records; 0: it is in time */
     uint64_t gaps, gapSum, gapMax; /* waits that are over, which the kernel part took for an empty list; in ns */
@@ -268,6 +269,7 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     if (now > k->begin + k->period && (present || now < k->begin + 4 * k->period))
         scans->isWaiting = 1;
     s->isStanding = present != 0;
+    s->isOfStill = ioc->isStill;
     s->ratio = s->row.period * 1e9 / (double)k->period;
     s->row.severity = !present && !isRecent(s->lateAt, now) && !isRecent(s->gapAt, now) ? NO_ALARM :
                       s->ratio > EBPFMON_SCAN_FAR ? MAJOR_ALARM : MINOR_ALARM;
@@ -306,6 +308,12 @@ static void describeLate(const scanThread *s, char *buf, size_t size)
         snprintf(buf, size, "scan \"%s\" was late in the last 10 s", s->row.name);
 }
 
+/* One of an IOC that goes on is worse: that others stand still is told anyway. */
+static int isWorse(const scanThread *s, const scanThread *than)
+{
+    return s->isOfStill != than->isOfStill ? than->isOfStill : s->ratio > than->ratio;
+}
+
 /* The threads that are late now, and the worst one in words. The first "n" threads have rows. */
 static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHealth *health)
 {
@@ -326,7 +334,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
         health->isFarLate |= s->row.severity == MAJOR_ALARM;
         describeLate(s, text, sizeof(text));
         ebpfMonHealthAddIll(health, s->id, s->row.severity, text);
-        if (!worst || s->ratio > worst->ratio)
+        if (!worst || isWorse(s, worst))
             worst = s;
         if (s->isStanding && health->standing < EBPFMON_HUNG_THREADS) {
             unsigned to = worst == s ? 0 : health->standing; /* the worst one comes first */
@@ -337,6 +345,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
             health->standing++;
         }
     }
+    health->areLateStill = worst && worst->isOfStill;
     if (!worst)
         return;
     snprintf(health->lateBrief, sizeof(health->lateBrief), "%s %s: %s", worst->row.ioc, worst->row.name,

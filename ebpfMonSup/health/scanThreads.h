@@ -50,6 +50,7 @@ typedef struct {
     uint16_t spvt;      /* the offset of this field in its records; 0: not known */
     uint64_t scanMenu;  /* the address of menuScan in its memory (struct dbMenu); 0: not known */
     const char *name;
+    int      isStill;   /* it stands still, which is told by itself */
 } ebpfMonScanIoc;
 
 ebpfMonScanThreads *ebpfMonScanThreadsNew(void); /* NULL without memory */

@@ -350,6 +350,7 @@ typedef struct {
     unsigned lateNow;        /* threads that are late, or were in the last ten seconds */
     int      isFarLate;      /* the real period of one of them is more than twice the nominal one */
     char     lateText[EBPFMON_HEALTH_TEXT], lateBrief[EBPFMON_HEALTH_TEXT]; /* the worst of them */
+    int      areLateStill;   /* all of them are of IOCs that stand still */
     unsigned standing;       /* of them, those that stand still now … */
     struct { uint32_t iocId, tid; } lateThread[EBPFMON_HUNG_THREADS]; /* … the worst one first */
     unsigned ills;           /* IOCs that are late, hang or stand still … */

@@ -167,7 +167,7 @@ ebpfMonState ebpfMonStateFind(const ebpfMonStateInput *input, char *text, size_t
     return input->isLooking ? ebpfMonStarting : input->isStartingLong ? ebpfMonDegraded : ebpfMonRunning;
 }
 
-/* --- one light for a whole host, with all causes of its color in words --- */
+/* --- one light for a whole host, with its causes in words --- */
 
 typedef struct {
     unsigned count;
@@ -201,10 +201,11 @@ static void addLights(const ebpfMonPublished *p, ebpfMonHostLight light, causes 
 
 #define VAIN_SEARCHES 20 /* a second; as the limit of UNFOUND_RATE */
 
-/* The worst comes first. */
+/* The worst comes first. Beside trouble, warnings are only counted. */
 static ebpfMonHostLight findCauses(const ebpfMonPublished *p, causes *c)
 {
     const ebpfMonHealth *h = &p->health;
+    causes minor = { 0 };
 
     addCause(c, h->gone, "IOC %s", h->goneText);
     addCause(c, h->still, "IOC %s", h->stillText);
@@ -212,24 +213,32 @@ static ebpfMonHostLight findCauses(const ebpfMonPublished *p, causes *c)
              p->hangCause[0] ? ": " : "", p->hangCause);
     addCause(c, p->unexpected.open > 0, "%d unexpected %s open", p->unexpected.open,
              p->unexpected.open == 1 ? "put is" : "puts are");
-    addCause(c, h->isFarLate && !(h->still && h->standing == h->lateNow), "%s", h->lateText); /* not told twice */
+    addCause(c, h->isFarLate && !h->areLateStill, "%s", h->lateText); /* not told twice */
     addLights(p, ebpfMonHostTrouble, c);
     addCause(c, p->log.lost > 0, "%llu lines of put logs are lost: %s", (unsigned long long)p->log.lost,
              p->log.lostCause);
-    if (c->count)
-        return ebpfMonHostTrouble;
-    addCause(c, p->state == ebpfMonDegraded, "%s", p->stateMessage);
-    addCause(c, h->lateNow > 0, "%s", h->lateText);
-    addCause(c, p->losses.isGrowing, "events are lost: %s", p->losses.newest);
-    addCause(c, p->packets.newest[0] != 0, "packets are lost: %s", p->packets.newest);
-    addCause(c, p->packets.trouble[0] != 0, "%s", p->packets.trouble);
-    addCause(c, p->searches.neverRate >= VAIN_SEARCHES, "%.0f searches a second are in vain: %s", p->searches.neverRate,
-             p->searches.worst);
-    addCause(c, p->log.state == ebpfMonLogTrouble, "%s", p->log.message);
-    addCause(c, p->rules.refused, "%s", p->rules.message);
-    addCause(c, p->audit.count > 0, "%s", p->audit.text);
-    addLights(p, ebpfMonHostWarning, c);
-    return c->count ? ebpfMonHostWarning : ebpfMonHostOk;
+    addCause(&minor, p->state == ebpfMonDegraded, "%s", p->stateMessage);
+    addCause(&minor, h->lateNow > 0 && !h->isFarLate, "%s", h->lateText);
+    addCause(&minor, p->losses.isGrowing, "events are lost: %s", p->losses.newest);
+    addCause(&minor, p->packets.newest[0] != 0, "packets are lost: %s", p->packets.newest);
+    addCause(&minor, p->packets.trouble[0] != 0, "%s", p->packets.trouble);
+    addCause(&minor, p->searches.neverRate >= VAIN_SEARCHES, "%.0f searches a second are in vain: %s",
+             p->searches.neverRate, p->searches.worst);
+    addCause(&minor, p->log.state == ebpfMonLogTrouble, "%s", p->log.message);
+    addCause(&minor, p->rules.refused, "%s", p->rules.message);
+    addCause(&minor, p->audit.count > 0, "%s", p->audit.text);
+    addLights(p, ebpfMonHostWarning, &minor);
+    if (!c->count) {
+        *c = minor;
+        return c->count ? ebpfMonHostWarning : ebpfMonHostOk;
+    }
+    if (minor.count) {
+        size_t used = strlen(c->text);
+
+        epicsSnprintf(c->text + used, sizeof(c->text) - used, "; and %u %s", minor.count,
+                      minor.count == 1 ? "warning" : "warnings");
+    }
+    return ebpfMonHostTrouble;
 }
 
 /* Sets published->host from the other values. The caller holds the lock of the published values. */

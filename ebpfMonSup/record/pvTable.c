@@ -61,6 +61,11 @@ static const void *openRow(const ebpfMonPublished *published, unsigned index)
     return ebpfMonPublishedGetUnexpected(published, index);
 }
 
+static const void *watchedRow(const ebpfMonPublished *published, unsigned index)
+{
+    return index < published->watched.count ? &published->watched.row[index] : NULL;
+}
+
 /* The newest unexpected put, also if it is acknowledged. */
 static const void *unexpectedRow(const ebpfMonPublished *published, unsigned index)
 {
@@ -189,6 +194,7 @@ static const ebpfMonPv table[] = {
     {"CHAIN_P99", ebpfMonGroupChains, hostRow, ebpfMonCellDouble, HOST(chains.histP99)},
     {"CHAIN_MAX", ebpfMonGroupChains, hostRow, ebpfMonCellDouble, HOST(chains.histMax)},
     {"PROC_HEAT", ebpfMonGroupHeat, heatRateRow, ebpfMonCellDouble, 0},
+    {"WATCH_NAMES", ebpfMonGroupProc, watchedRow, ebpfMonCellText, WATCH(record)},
     {"PROC_HEAT_NAMES", ebpfMonGroupHeat, heatRecordRow, ebpfMonCellText, 0},
     {"CHAIN_HEAT", ebpfMonGroupHeat, heatChainRow, ebpfMonCellDouble, 0},
     {"CHAIN_LOG", ebpfMonGroupSlow, hostRow, ebpfMonCellLines, HOST(chains.slowText)},

@@ -36,7 +36,7 @@ class Shift:
         self.tmp, self.disk, self.log = tmp, tmp / "disk", tmp / "log"
         for disk in (self.disk, self.log):
             disk.mkdir()
-            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL}", "tmpfs", disk], check=True)
+            subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={SMALL},mode=755", "tmpfs", disk], check=True)
         self.slow = Ioc(tmp, files=[paths.TESTS / "ioc" / "latency.db"], kind="latencyIoc", macros="US=1000", realtime=True).start()
         self.ioc = Ioc(tmp, db.READY + db.record("ao", "SET") + db.record("ao", "SHUT") + db.counter("TICK", SCAN="1 second"), realtime=True).start()
         rules = tmp / "rules.json"

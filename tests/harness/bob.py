@@ -50,7 +50,13 @@ def widgets(folder, file, macros):
         own = with_own(macros, widget)
         yield widget, own
         if widget.get("type") == "embedded":
-            yield from widgets(folder, expand(widget.findtext("file"), own), own)
+            for name in files(widget):
+                yield from widgets(folder, expand(name, own), own)
+
+
+def files(widget):
+    """All that an embedded display may show: by default, and by its rule."""
+    return [widget.findtext("file"), *(e.text for e in widget.iterfind("rules/rule[@prop_id='file']/exp/value"))]
 
 
 def names(widget, macros):

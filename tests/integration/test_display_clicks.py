@@ -41,7 +41,7 @@ def test_each_row_opens_a_page(display):
                "Old value": "OLD", "Writer": "WRITER", "Link and cause": "ORIGIN", "Result": "RESULT", "Why unexpected": "WHY"}
     for w in display[1].iterfind("widget[@type='table']"):
         columns = [c.findtext("name") for c in w.find("columns")]
-        if columns[0] in ("Name never found", "Reason"):
+        if columns[0] in ("Name never found", "Client that searches", "Reason"):
             continue
         name = w.findtext("name")
         local = f"loc://$(DID)_{name}<VTable>"

@@ -129,10 +129,12 @@ def test_embedded_files_exist_and_fit(display):
     """Phoebus shows an error instead of a file that it does not find, and cuts a file that is too large."""
     _, root = display
     for w in root.iterfind("widget[@type='embedded']"):
+        parts = [parse(name) for name in bob.files(w)]
         name = w.findtext("file")
-        assert name in EMBEDDED
-        part = parse(name)
-        assert [w.findtext(n) for n in ("width", "height")] == [part.findtext(n) for n in ("width", "height")], name
+        assert set(bob.files(w)) <= set(EMBEDDED)
+        for part in parts:
+            assert [w.findtext(n) for n in ("width", "height")] == [part.findtext(n) for n in ("width", "height")], name
+        part = parts[-1]
         used = {m for e in part.iter() for m in re.findall(r"\$\((\w+)\)", e.text or "")} - {"pv_name", "pv_value", "DID"}
         given = {m.tag: m.text for m in w.find("macros")}
         if any("$(P)" in text for macro, text in given.items() if macro != "P"):  # Phoebus calls P=$(P) recursive then; it inherits P
@@ -146,7 +148,7 @@ def test_all_have_the_same_header():
         header = parse(name).findall("widget")[0]
         assert header.findtext("file") == "_ebpfMonHeader.bob", name
         assert header.findtext("x") == header.findtext("y") == "0", name
-    assert EMBEDDED == ["_ebpfMonHeader.bob", "_ebpfMonIocRow.bob", "_ebpfMonTile.bob"]
+    assert EMBEDDED == ["_ebpfMonHeader.bob", "_ebpfMonIocRow.bob", "_ebpfMonRecordUnwatched.bob", "_ebpfMonRecordWatched.bob", "_ebpfMonTile.bob"]
 
 
 def test_each_says_where_one_is():
@@ -271,7 +273,7 @@ def test_long_texts_are_whole(display):
             width, height = int(w.findtext("width")) - 6, int(w.findtext("height"))
             assert len(bob.wrap(LONG[name[1]], 14, width)) <= max(1, height // 18), name[1]
             checked += 1
-    assert checked or display[0] not in ("_ebpfMonHeader.bob", "ebpfMon.bob", "ebpfMonPuts.bob", "ebpfMonHealth.bob", "ebpfMonRecord.bob")
+    assert checked or display[0] not in ("_ebpfMonHeader.bob", "ebpfMon.bob", "ebpfMonPuts.bob", "ebpfMonHealth.bob", "_ebpfMonRecordWatched.bob")
 
 
 def test_tables_do_not_scroll_sideways(display):
@@ -452,7 +454,7 @@ def test_rows_are_hidden_where_there_is_no_ioc():
 
 def test_no_latency_of_records_that_are_not_asynchronous():
     """ASYNC_MEAN and so on are NaN and INVALID until the record has completed once: not shown, or each record looks broken."""
-    ruled = {w.findtext("pv_name"): w.find("rules/rule") for w in parse("ebpfMonRecord.bob").iterfind("widget")
+    ruled = {w.findtext("pv_name"): w.find("rules/rule") for w in parse("_ebpfMonRecordWatched.bob").iterfind("widget")
              if w.find("rules/rule") is not None}
     assert set(ruled) == {f"$(P)$(REC):ASYNC_{name}" for name in ("MEAN", "P99", "MAX")}
     for rule in ruled.values():

@@ -134,7 +134,7 @@ def test_all_pvs_by_channel_access(monitor, puts):
 
 def test_all_pvs_by_pvaccess(monitor, puts):
     """All tables and all records of texts by p4p, which decodes each of them."""
-    tables = ["PUTS", "BAD_PUTS", "IOCS", "PROC_TOP", "CHAIN_TOP", "LOSSES", "UNFOUND", "SEARCH_CLIENTS", "IOC_HEALTH",
+    tables = ["PUTS", "BAD_PUTS", "IOCS", "PROC_TOP", "CHAIN_TOP", "LOSSES", "UNFOUND", "SEARCHES", "IOC_HEALTH",
               "IOC_DELAYS", "SCANS"]
     names = [n for n, t in string_records(monitor).items() if t not in ("lso", "stringout", "aSub")]
     with loopback.pva_context(monitor.port, nt=False) as context:

@@ -12,7 +12,7 @@ import pytest
 from tests.harness import ca, db, kernel, rawca
 from tests.harness.otlp import Sink
 from tests.harness.preload import preload
-from tests.harness.wait import until
+from tests.harness.wait import stays_false, until
 
 from .test_health import HANG, latency_ioc, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
 
@@ -197,12 +197,20 @@ def test_causes_together(new_ioc, monitor):  # noqa: F811
     dies, stands = [new_ioc(db.READY + db.counter("TICK", SCAN="1 second"), realtime=True).start() for _ in range(2)]
     for ioc in dies, stands:
         monitor.wait_ioc(ioc)
+    late = latency_ioc(new_ioc, 300000, realtime=True)
+    monitor.wait_ioc(late)
     wait_scans(monitor, stands, lambda rows: "1 second" in rows)
     stop(stands)
     os.kill(dies.pid, signal.SIGKILL)
     monitor.wait("IOC_STILL_CNT", lambda n: n == 1, HANG + 6)
     wanted = f"2 causes: IOC {dies.name} {gone_notes(monitor)[dies.name]}; IOC {stands.name} stands still: stopped by a signal"
     until(lambda: monitor.text("HOST_STATUS_MSG") == wanted, 5, lambda: monitor.text("HOST_STATUS_MSG"))
+    late.put("SLEEP.SCAN", ".1 second")  # its pass is under way at most looks
+    both = lambda t: t.startswith(wanted.replace("2", "3", 1) + f'; IOC {late.name}: scan ".1 second"')  # noqa: E731
+    until(lambda: both(monitor.text("HOST_STATUS_MSG")), 20, lambda: monitor.text("HOST_STATUS_MSG"))
+    stays_false(lambda: not both(t := monitor.text("HOST_STATUS_MSG")) and t, 6)
+    late.put("SLEEP.SCAN", "Passive")
+    until(lambda: monitor.text("HOST_STATUS_MSG") == wanted, 20, lambda: monitor.text("HOST_STATUS_MSG"))
     monitor.put("IOC_GONE_ACK", 1)
     until(lambda: monitor.text("HOST_STATUS_MSG") == wanted.partition("; ")[2], 5, lambda: monitor.text("HOST_STATUS_MSG"))
     os.kill(stands.pid, signal.SIGCONT)
