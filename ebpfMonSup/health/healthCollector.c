@@ -151,8 +151,8 @@ void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *threa
 
 /* --- threads that do not run ---
  *
- * Finds IOCs that stand still: a signal or a debugger stopped the process, the kernel does not let it go on, or somebody
- * typed iocPause. No probe tells. Publishing thread only. */
+ * Finds IOCs that stand still: a signal or a debugger stopped the process, the kernel does not let it go on, or
+ * somebody typed iocPause. No probe tells. Publishing thread only. */
 
 typedef struct {
     uint32_t id;    /* of the IOC */
@@ -172,7 +172,8 @@ static const char *findReason(const ebpfMonLife *l)
 {
     if (l->gone || !l->watched)
         return NULL;
-    return l->state == PAUSED ? "paused (iocPause)" : l->state == 'T' ? "stopped by a signal" : l->state == 't' ? "stopped by a debugger" :
+    return l->state == PAUSED ? "paused (iocPause)" :
+           l->state == 'T' ? "stopped by a signal" : l->state == 't' ? "stopped by a debugger" :
            l->state == 'D' ? "waits in the kernel, and no signal ends it" : NULL;
 }
 
@@ -609,7 +610,7 @@ static int isPaused(const seenIoc *p)
 {
     int accepts = 1;
 
-    return p->watched && p->accepts && ebpfMonMemReadNow(p->pid, p->accepts, &accepts, sizeof(accepts)) == 0 && !accepts;
+    return p->watched && p->accepts && !ebpfMonMemReadNow(p->pid, p->accepts, &accepts, sizeof(accepts)) && !accepts;
 }
 
 static void readIocs(ebpfMonHealthCollector *c)

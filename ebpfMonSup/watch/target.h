@@ -206,8 +206,8 @@ static inline double ebpfMonTargetGetWholeCost(const ebpfMonTarget *t)
     return ebpfMonTargetGetCost(t) + t->packets.cost;
 }
 
-/* Nonzero: its iocInit is not done, or it was paused when it was found: interruptAccept (iocInit.c) does not tell which.
- * Not if its note tells more. */
+/* Nonzero: its iocInit is not done, or it was paused when it was found: interruptAccept (iocInit.c) does not tell
+ * which. Not if its note tells more. */
 static inline int ebpfMonTargetIsStarting(const ebpfMonTarget *t)
 {
     return !t->running && t->wantedLevel > ebpfMonLevelOff && !t->note[0];

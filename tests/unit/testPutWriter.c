@@ -273,7 +273,7 @@ static void testBusy(void)
     }
     once.begin++;
     findWriter(&once, NULL);
-    testOk(isWrittenBy("thread scanOnce", "link A:SEQ.OUT, chain of A:CALC, queued once"), "the next one is not for it");
+    testOk(isWrittenBy("thread scanOnce", "link A:SEQ.OUT, chain of A:CALC, queued once"), "the next is not for it");
     fake.t->recState = NULL;
 }
 
