@@ -164,7 +164,7 @@ static void takeLooks(ebpfMonSubscriptions *d)
         if (ioc)
             ioc->isSeen = 1;
         if (look.id) {
-            ebpfMonFlowIocTellUses(ioc, &d->clients->sink); /* of the look before, whose monitors have been found since */
+            ebpfMonFlowIocTellUses(ioc, &d->clients->sink); /* of the look before: its monitors are found */
             d->keys.isOld |= ebpfMonFlowIocTake(ioc, &look);
         }
     }
