@@ -15,7 +15,7 @@
 
 #include "ebpfMonModule.h"
 
-#define EBPFMON_QUERIES_MAX     64
+#define EBPFMON_QUERIES_MAX     128
 #define EBPFMON_QUERY_NAME_SIZE 32
 #define EBPFMON_QUERY_KEYS_MAX  4
 #define EBPFMON_QUERY_CELL_SIZE 64

@@ -49,7 +49,8 @@ LANES = [
     # little.
     ("test_memory_that_never_arrives", "test_fuse_that_never_answers", "test_fakes_hide_nothing", "test_many_builds",
      # the memory and the CPU time of a monitor, which reads each new IOC
-     "test_little_memory", "test_short_iocs", "test_shares.py::test_uses"),
+     "test_little_memory", "test_short_iocs", "test_shares.py::test_uses",
+     "testIocFinder"),                    # it reads all processes of the host, too
     (
         "test_latency.py",                # latencies
         "test_thread_that_makes_no_progress",  # a delay
@@ -62,7 +63,6 @@ LANES = [
         # 32 IOCs in as many network namespaces: each monitor of the host would read them, and their packets
         "test_many_network_namespaces",
         "test_file_with_endless_tables", "test_endless_tables",  # each monitor of the host would read them
-        "testIocFinder",                  # it reads all processes of the host, too
     ),
 ]
 

@@ -39,7 +39,8 @@ def test_links(new_monitor, new_ioc, tmp_path, kind):
     line = put(client, "OUT", server.prefix + "DST")
     assert (line["through"], line["link"], line["link_ioc"], line["pid"]) == \
         ("PVA", client.prefix + "OUT.OUT", client.name, str(client.pid)), line
-    assert f", PVA link {client.prefix}OUT.OUT of {client.name}" in monitor.lines("PUT_LOG"), monitor.lines("PUT_LOG")
+    until(lambda: f", PVA link {client.prefix}OUT.OUT of {client.name}" in monitor.lines("PUT_LOG"), 5,
+          lambda: monitor.lines("PUT_LOG"))
     line = put(client, "ONE", server.prefix + "BOTH")
     assert "link" not in line and line["cause"] == f"one of several PVA links of {client.name}", line
     line = put(server, "SRC", client.prefix + "COPY")
