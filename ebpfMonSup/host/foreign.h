@@ -88,7 +88,7 @@ int ebpfMonForeignIsAside(pid_t pid);
 int ebpfMonForeignIsCharged(pid_t pid);
 
 /* Nonzero: this process, which can wait, may be looked at now. Of a user who has used up its share one process a second
- * may; none as long as he owes us too much CPU time. Users do not wait for each other. */
+ * may, of a system user 16; none as long as he owes us too much CPU time. Users do not wait for each other. */
 int ebpfMonForeignTakeTurn(pid_t pid);
 
 /* This process is an IOC: it is read even if its user has many processes that do not answer. */

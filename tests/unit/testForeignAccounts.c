@@ -151,9 +151,27 @@ static void testCpu(void)
            "others do not wait for it");
 }
 
+/* Most processes of a host are root's: its IOCs must not wait for those that do not answer. */
+static void testSystemTurns(void)
+{
+    unsigned turns = 0;
+
+    if (geteuid()) {
+        testSkip(2, "not root");
+        return;
+    }
+    now += 100 * SECOND;
+    ebpfMonForeignAccountsCharge(accounts, mine, 20 * SECOND, now);
+    while (turns < 100 && ebpfMonForeignAccountsTakeTurn(accounts, mine, now))
+        turns++;
+    testOk(turns == 16, "a system user has 16 turns: %u", turns);
+    now += SECOND;
+    testOk(ebpfMonForeignAccountsTakeTurn(accounts, mine, now), "… and again after a second");
+}
+
 MAIN(testForeignAccounts)
 {
-    testPlan(36);
+    testPlan(38);
     accounts = ebpfMonForeignAccountsNew();
     mine = getpid();
     child = startChild(0);
@@ -166,6 +184,7 @@ MAIN(testForeignAccounts)
     testUser();
     testCrowd();
     testCpu();
+    testSystemTurns();
     kill(child, SIGKILL);
     if (stranger != 1)
         kill(stranger, SIGKILL);
