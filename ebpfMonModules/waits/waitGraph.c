@@ -411,7 +411,7 @@ static int findPolled(pid_t pid, const char *call, const uint64_t *arg, int *isW
 static void describeEnd(const ebpfMonWaitGraph *g, const ebpfMonWaitThread *t, char *text, size_t size)
 {
     char call[32] = "", wchan[64], file[240];
-    int polled, isWrite;
+    int polled, isWrite = 0;
 
     if (t->call >= 0)
         ebpfMonSyscallName(t->call, call, sizeof(call));

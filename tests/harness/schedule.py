@@ -113,7 +113,7 @@ LONG = [
     "test_query_budget", "test_top", "test_overload", "test_query_files", "test_device", "test_hand_overs",
     "test_reserves", "test_faults", "test_query_perf", "test_clock", "test_clients", "test_probes", "test_logs",
     "test_hostile_texts", "test_query_heat", "test_put_after_link", "test_site", "test_query_", "test_puts",
-    "test_web", "test_large", "test_rules", "test_foreign",
+    "test_web", "test_large", "test_rules", "test_foreign", "test_unused_gaps",
 ]
 
 

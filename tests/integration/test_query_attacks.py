@@ -194,8 +194,8 @@ def test_names_of_queries_that_are_gone_are_free(ioc, monitor, tmp_path):
         write(tmp_path, path.name, [{"name": f"N{n}_{i}", "start": True} | KNOWN for i in range(20)])
         said = "\n".join(monitor.command(f'ebpfMonQueryLoad "{path}"'))
         assert "20 queries of" in said, said
-        too_many = write(tmp_path, "too.json", [{"name": f"T{n}_{i}"} | KNOWN for i in range(64)])
-        assert "there are 64 names" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{too_many}"'))
+        too_many = write(tmp_path, "too.json", [{"name": f"T{n}_{i}"} | KNOWN for i in range(128)])
+        assert "there are 128 names" in "\n".join(monitor.command(f'ebpfMonQueryLoad "{too_many}"'))
     last = "\n".join(monitor.command("ebpfMonQueryPrint N7_19"))
     until(lambda: "looks at 1 IOC" in "\n".join(monitor.command("ebpfMonQueryPrint N7_19")), 20, last)
     ioc.put("KNOWN.PROC", 1, wait=True)
