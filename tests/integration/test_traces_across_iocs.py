@@ -40,7 +40,7 @@ def iocs(module_ioc):
 @pytest.fixture(scope="module")
 def monitor(module_monitor, iocs, rotel, real_zipkin):
     return module_monitor(before=[f'ebpfMonOtlp "{rotel.url}" "traces"'] +
-                          [f'ebpfMonZipkin "{real_zipkin.url}"'] * bool(real_zipkin)).start().at_level("trace", *iocs)
+                          ([f'ebpfMonZipkin "{real_zipkin.url}"'] if real_zipkin else [])).start().at_level("trace", *iocs)
 
 
 def caput(ioc, record, value="1"):
