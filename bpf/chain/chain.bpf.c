@@ -160,7 +160,7 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
         return;
     nth = rs ? addLatency(rs, latency, start - begin) : bpf_get_prandom_u32();
     whole = rs && c->conf->slowNs && latency >= c->conf->slowNs;
-    if (c->conf->level >= EBPFMON_TRACE && (c->conf->sample <= 1 || nth % c->conf->sample == 0) && isWanted(slot))
+    if (c->conf->level >= EBPFMON_TRACE && (c->conf->sample <= 1 || nth % c->conf->sample == 0) && isTraced(slot))
         whole = 1;
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != c->tgid)
@@ -213,7 +213,7 @@ static __always_inline void sendLateChain(const struct caller *c, const struct e
 {
     struct thread *th;
 
-    if (!x->found->counted || c->conf->level < EBPFMON_TRACE || !isWanted(x->slot) || !(th = getThread(c->tid)))
+    if (!x->found->counted || c->conf->level < EBPFMON_TRACE || !isTraced(x->slot) || !(th = getThread(c->tid)))
         return;
     keepChain(th, x, x->now, 0, EBPFMON_CHAIN_LATE);
     ebpfmon_send_chain();

@@ -155,11 +155,11 @@ __attribute__((noinline)) int ebpfmon_mark_kept(__u32 async)
 }
 
 /* Nonzero: the filter selects a record that a chain with this root can reach (level trace). */
-static __always_inline int isWanted(__u32 slot)
+static __always_inline int isTraced(__u32 slot)
 {
     struct ebpfMonRecConf *rc = findConf(slot);
 
-    return rc && !(rc->flags & EBPFMON_REC_UNWANTED);
+    return rc && !(rc->flags & EBPFMON_REC_UNTRACED);
 }
 
 /* Nonzero: the source chain was kept, or has not ended yet and will surely be kept. */
@@ -175,7 +175,7 @@ static __always_inline int isSourceKept(const struct caller *c, const struct ebp
     if (c->conf->slowNs && now - by->begin >= c->conf->slowNs)
         return 1;
     return c->conf->level >= EBPFMON_TRACE && c->conf->sample <= 1 && findSlot(c->tgid, by->root, &slot) &&
-           isWanted(slot);
+           isTraced(slot);
 }
 
 /* Sends the event that tells the source chain of the next chain. Returns flags for that chain. A global function, as

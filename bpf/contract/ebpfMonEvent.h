@@ -105,12 +105,12 @@ struct ebpfMonExitEvent {
     __u32 pad;
 };
 
-/* The place at which the put was seen. */
-enum ebpfMonPutSite {
-    EBPFMON_SITE_PUT,      /* dbPut(): the result follows in an EBPFMON_EV_RESULT, if the return is probed */
-    EBPFMON_SITE_LINK,     /* dbPutField() of a link field, which never calls dbPut() */
-    EBPFMON_SITE_DISABLED, /* dbPutField() or dbProcessNotify() of a record with DISP set */
-    EBPFMON_SITE_DENIED    /* rsrvCheckPut(): refused by access security, or a field that nobody may write */
+/* What was seen of a put, and where. */
+enum ebpfMonPutKind {
+    EBPFMON_PUT_VALUE,    /* dbPut(): the result follows in an EBPFMON_EV_RESULT, if the return is probed */
+    EBPFMON_PUT_LINK,     /* dbPutField() of a link field, which never calls dbPut() */
+    EBPFMON_PUT_DISABLED, /* dbPutField() or dbProcessNotify() of a record with DISP set */
+    EBPFMON_PUT_DENIED    /* rsrvCheckPut(): refused by access security, or a field that nobody may write */
 };
 
 /* A TCP connection as the server sees it. Addresses and ports are in network byte order. An IPv6 address is in "addr6",
@@ -146,19 +146,19 @@ static inline int ebpfMonIsSameAddress(__u32 a, const __u32 a6[4], __u32 b, cons
 }
 
 /* The same with both ends exchanged. */
-static inline struct ebpfMonPeer ebpfMonPeerTurn(const struct ebpfMonPeer *p)
+static inline struct ebpfMonPeer ebpfMonPeerSwap(const struct ebpfMonPeer *p)
 {
-    struct ebpfMonPeer turned = *p;
+    struct ebpfMonPeer swapped = *p;
 
-    turned.addr = p->saddr;
-    turned.saddr = p->addr;
-    turned.port = p->sport;
-    turned.sport = p->port;
+    swapped.addr = p->saddr;
+    swapped.saddr = p->addr;
+    swapped.port = p->sport;
+    swapped.sport = p->port;
     for (int i = 0; i < 4; i++) {
-        turned.addr6[i] = p->saddr6[i];
-        turned.saddr6[i] = p->addr6[i];
+        swapped.addr6[i] = p->saddr6[i];
+        swapped.saddr6[i] = p->addr6[i];
     }
-    return turned;
+    return swapped;
 }
 
 /* IPv6 addresses that stand for IPv4 ones: ::ffff:a.b.c.d (RFC 4291, 2.5.5.2). */
@@ -265,9 +265,9 @@ struct ebpfMonPutEvent {
     __s16 dbrType;
     __s16 fieldType;
     __s16 fieldSize;
-    __u8  site;     /* enum ebpfMonPutSite */
+    __u8  putKind;  /* enum ebpfMonPutKind */
     __u8  network;  /* nonzero: the new value is as in the CA message: big-endian, of a CA type */
-    __u16 linkType; /* EBPFMON_SITE_LINK: type and pvlMask (link.h) of the link before the put */
+    __u16 linkType; /* EBPFMON_PUT_LINK: type and pvlMask (link.h) of the link before the put */
     __u16 linkMask;
     __u8  seqKind;  /* enum ebpfMonSeq */
     __u8  locked;   /* nonzero: the result comes when the thread releases the lock set, after the record has

@@ -136,7 +136,7 @@ struct ebpfMonArrayConf {
 /* values of ebpfMonRecConf.flags */
 #define EBPFMON_REC_NOTIME   1 /* the time stamp does not show if the record processed: always look at its whole
                                 * closure */
-#define EBPFMON_REC_UNWANTED 2 /* level trace: the filter selects no record of its closure */
+#define EBPFMON_REC_UNTRACED 2 /* level trace: the filter selects no record of its closure */
 #define EBPFMON_REC_SINGLE   4 /* stretches are about to change: look at each record of its closure */
 
 /*
@@ -190,9 +190,8 @@ struct ebpfMonClosurePair {
 /* --- tables that the kernel part writes ------------------------------------------------------------------------ */
 
 /*
- * Map "recState", by slot. It is mapped into the user part. The kernel part writes it while the record's lock set is
- * held. The user part writes "addr" and "last". It also clears a bank of "pass" while no chain can end at this stretch,
- * and changes "time" by compare and exchange. To look at a record, a program reads only this and the record.
+ * Map "recState", by slot. It is mapped into the user part. To look at a record, a program reads only this and the
+ * record. Who writes which member, and under which lock: documentation/develop/contract.md.
  */
 struct ebpfMonRecState {
     __u64 addr;    /* address of the record; 0: no record has this slot */
@@ -201,9 +200,11 @@ struct ebpfMonRecState {
     __u64 pass[2]; /* chains that ran from here to the end of the stretch, by bank. Each is one processing of each
                     * record from this one to the last but one */
     __u64 stamp;   /* when the chain ended that processed it last */
-    __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch. While passes are watched,
-                      * each record is counted by itself: then, of the first record of a group, when a thread entered
-                      * the group */
+    union {
+        __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch */
+        __u64 enteredAt; /* while passes are watched, for then no chain has a stretch: of the first record of a group,
+                          * when a thread entered the group */
+    };
     __u32 root;    /* number of its element of "roots"; 0: it has none, so it was no root so far */
     __u8  seen;    /* nonzero once "time" is valid */
     __u8  wasBusy; /* nonzero: it was seen while it processed asynchronously */
@@ -235,7 +236,7 @@ struct ebpfMonRecState {
 #define EBPFMON_INSIDE_COUNT   0x7fff
 #define EBPFMON_INSIDE_SKIPPED 0x8000  /* … and a sweep has left out records because of them: the last thread that
                                         * leaves looks at the group */
-#define EBPFMON_INSIDE_TURN    0x10000 /* each thread that leaves adds this */
+#define EBPFMON_INSIDE_LEFT    0x10000 /* each thread that leaves adds this */
 
 /* Map "lists", by the mutex of a scan list: closure[first … first+len-1] are the records that it processes. */
 struct ebpfMonListKey {

@@ -103,9 +103,9 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
         gt->insideCount = n + 1;
         if (!(*(volatile __u32 *)&head->inside & EBPFMON_INSIDE_COUNT)) /* before a sweep sees the thread: it would be
                                                                          * taken for one that has never left */
-            head->passStamp = now;
+            head->enteredAt = now;
         if (!(__sync_fetch_and_add(&head->inside, 1) & EBPFMON_INSIDE_COUNT))
-            head->passStamp = now;
+            head->enteredAt = now;
     }
     ebpfmon_sweep_closure(slot, now, SWEEP_LOCKED);
     if (st->wasBusy && !st->noted)
@@ -192,7 +192,7 @@ __attribute__((noinline)) int ebpfmon_leave_group(__u32 group, __u64 now)
 
     if (!head || !rc)
         return 0;
-    was = __sync_fetch_and_add(&head->inside, EBPFMON_INSIDE_TURN - 1);
+    was = __sync_fetch_and_add(&head->inside, EBPFMON_INSIDE_LEFT - 1);
     if ((was & EBPFMON_INSIDE_COUNT) != 1 || !(was & EBPFMON_INSIDE_SKIPPED))
         return 0;
     __sync_fetch_and_and(&head->inside, ~EBPFMON_INSIDE_SKIPPED);

@@ -93,7 +93,7 @@ __attribute__((noinline)) int ebpfmon_see_put(__u64 paddr, __u64 dbrType, __u64 
         th->putDepth = depth + 1;
         return 0;
     }
-    fillPutEvent(&c, th, &a, paddr, EBPFMON_SITE_PUT);
+    fillPutEvent(&c, th, &a, paddr, EBPFMON_PUT_VALUE);
     ev = &th->ev;
     if (!depth && !th->locked.id) {
         th->put.precord = a.precord;
@@ -196,7 +196,7 @@ static __always_inline void sendFieldPut(const struct caller *c, struct addr *a,
 
     if (!th)
         return;
-    fillPutEvent(c, th, a, paddr, disabled ? EBPFMON_SITE_DISABLED : EBPFMON_SITE_LINK);
+    fillPutEvent(c, th, a, paddr, disabled ? EBPFMON_PUT_DISABLED : EBPFMON_PUT_LINK);
     ev = &th->ev;
     ev->dbrType = convertType(c->conf, (__s16)dbrType);
     ev->nRequest = nRequest;

@@ -152,9 +152,9 @@ static __always_inline int fillWriter(const struct caller *c, struct thread *th,
     return client || asked;
 }
 
-/* "addrAt": the DBADDR. Only if "site" is EBPFMON_SITE_PUT, it can be that of a put-callback or of a link. */
+/* "addrAt": the DBADDR. Only if "kind" is EBPFMON_PUT_VALUE, it can be that of a put-callback or of a link. */
 static __always_inline void fillPutEvent(const struct caller *c, struct thread *th, const struct addr *a,
-                                         __u64 addrAt, __u8 site)
+                                         __u64 addrAt, __u8 kind)
 {
     struct ebpfMonPutEvent *ev = &th->ev;
     struct ebpfMonHeld *chain;
@@ -166,7 +166,7 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
 
     fillHead(&ev->head, c, EBPFMON_EV_PUT, bpf_ktime_get_ns());
     ev->id = ++th->putId;
-    ev->addr = site == EBPFMON_SITE_PUT ? addrAt : 0;
+    ev->addr = kind == EBPFMON_PUT_VALUE ? addrAt : 0;
     ev->precord = a->precord;
     ev->pfldDes = a->pfldDes;
     ev->pfield = a->pfield;
@@ -174,7 +174,7 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
     ev->fieldType = a->fieldType;
     ev->fieldSize = a->fieldSize;
     ev->oldCount = -1;
-    ev->site = site;
+    ev->putKind = kind;
     ev->network = 0;
     ev->linkType = ev->linkMask = 0;
     ev->newLen = ev->oldLen = 0;
@@ -191,7 +191,7 @@ static __always_inline void fillPutEvent(const struct caller *c, struct thread *
         ev->source = th->from.source;
         ev->cpLink = getCpLink(th);
     }
-    ev->locked = site == EBPFMON_SITE_PUT && top == 1 && ev->root == a->precord && !th->locked.id &&
+    ev->locked = kind == EBPFMON_PUT_VALUE && top == 1 && ev->root == a->precord && !th->locked.id &&
                  !th->putDepth && !isInUntimedPass(c, getHeld(th, 0));
     ev->channel[0] = 0;
     asked = fillWriter(c, th, a, ev->addr);

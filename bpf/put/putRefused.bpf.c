@@ -35,9 +35,9 @@ static __always_inline int readMessage(struct thread *th, const struct ebpfMonTa
 }
 
 static __always_inline void sendRefused(const struct caller *c, struct thread *th, const struct addr *a, __u64 addrAt,
-                                        __u64 client, __u8 site)
+                                        __u64 client, __u8 kind)
 {
-    fillPutEvent(c, th, a, addrAt, site);
+    fillPutEvent(c, th, a, addrAt, kind);
     readOldScalar(th, a);
     if (!readMessage(th, c->conf, client)) {
         th->putId--; /* this is no put: the client has just connected, or asked for something else */
@@ -100,7 +100,7 @@ static __always_inline void seeCheckPut(__u64 pciu)
     /* When access rights change, another thread asks this for each channel (casAccessRightsCB). Then the buffer of the
      * circuit still has a message that was served long ago. */
     if (th->client == client)
-        sendRefused(&c, th, &a, addrAt, client, EBPFMON_SITE_DENIED);
+        sendRefused(&c, th, &a, addrAt, client, EBPFMON_PUT_DENIED);
 }
 
 /* rsrvCheckPut(struct channel_in_use *): we find its answer before it does. It is also called when a channel is
@@ -130,7 +130,7 @@ static __always_inline void seeNotify(__u64 ppn)
         return;
     addrAt = findAddr(c.conf, ppn + c.conf->ppnChan);
     if (!readAddr(c.conf, &a, addrAt) && isDisabled(c.conf, &a))
-        sendRefused(&c, th, &a, addrAt, th->client, EBPFMON_SITE_DISABLED);
+        sendRefused(&c, th, &a, addrAt, th->client, EBPFMON_PUT_DISABLED);
 }
 
 /* dbProcessNotify(processNotify *): notes who asks, because the record may be busy and the put come later. A

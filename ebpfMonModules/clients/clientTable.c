@@ -284,7 +284,7 @@ void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId)
 }
 
 /* A connection that has just begun may not have shown yet what it is: so one look alone does not count. */
-int ebpfMonClientTableSeesAll(const ebpfMonClientIoc *ioc)
+int ebpfMonClientTableIsComplete(const ebpfMonClientIoc *ioc)
 {
     return ioc->isCounted && !(ioc->unseen && ioc->unseenBefore) &&
            (!ioc->unreadAt || ebpfMonClockMonotonic() - ioc->unreadAt > UNREAD_NS);

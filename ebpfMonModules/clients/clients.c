@@ -179,12 +179,12 @@ static void addOpened(ebpfMonClients *c, const ebpfMonWireEvent *opened)
 static void noteUnread(ebpfMonClients *c, const ebpfMonWireEvent *ev)
 {
     int isConnection = ev->kind == ebpfMonWireForeign || ev->kind == ebpfMonWireUnread;
-    struct ebpfMonPeer turned = ebpfMonPeerTurn(&ev->peer);
+    struct ebpfMonPeer swapped = ebpfMonPeerSwap(&ev->peer);
 
     if (!c->sink.packet || (!isConnection && ev->kind != ebpfMonWireGap && ev->kind != ebpfMonWireGivenUp))
         return;
     for (int i = 0; i < 1 + isConnection; i++) {
-        const ebpfMonServer *server = ebpfMonServersFindKnown(c->put->servers, i ? &turned : &ev->peer);
+        const ebpfMonServer *server = ebpfMonServersFindKnown(c->put->servers, i ? &swapped : &ev->peer);
 
         if (server)
             ebpfMonClientTableNoteUnread(c->table, server->iocId);

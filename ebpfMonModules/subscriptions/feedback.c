@@ -20,8 +20,8 @@
 #define PVS       1024 /* a power of two, as the next one */
 #define CHAINS    4096
 #define PROBES    8
-#define TURNS     6    /* so often, each within … */
-#define TURN_NS   (60 * EBPFMON_SECOND_NS)
+#define SWAPS     6    /* so often, each within … */
+#define SWAP_NS   (60 * EBPFMON_SECOND_NS)
 #define WINDOW_NS (5 * EBPFMON_SECOND_NS) /* rates are of this time */
 #define RATE_MIN  2.0  /* 1/s: a client that writes less often is left alone */
 #define CIRCLES   3    /* a PV that leads back to itself so often … */
@@ -29,7 +29,7 @@
 #define TOLD_NS   (3600 * EBPFMON_SECOND_NS)
 #define TOLD_MAX  3    /* lines at a time */
 
-enum { kindTurns, kindCircle, kindAnswer, KINDS };
+enum { kindSwaps, kindCircle, kindAnswer, KINDS };
 
 typedef struct {
     uint64_t key;          /* of the client's connection, or of the link */
@@ -45,8 +45,8 @@ typedef struct {
     writer   writer[2];
     int      last;         /* who wrote last … */
     uint64_t value;        /* … and a hash of what */
-    unsigned turns;        /* how often the other one has overwritten it with another value … */
-    uint64_t turnsSince, turnAt;
+    unsigned swaps;        /* how often the other one has overwritten it with another value … */
+    uint64_t swapsSince, swappedAt;
     uint64_t circleAt;
     char     circle[200];  /* "A (ioc1) → B (ioc2) → A" */
     int      isFirst;      /* … of its PVs */
@@ -121,7 +121,7 @@ static int findWriter(pvEntry *e, const ebpfMonPut *put)
     i = !e->writer[0].key ? 0 : !e->writer[1].key ? 1 : !e->last;
     w = &e->writer[i];
     *w = (writer){ .key = key };
-    e->turns = 0;
+    e->swaps = 0;
     if (isLink)
         snprintf(w->name, sizeof(w->name), "link %s%s%.20s", put->link, put->linkIoc[0] ? " of " : "", put->linkIoc);
     else
@@ -144,12 +144,12 @@ static void addWrite(pvEntry *e, const ebpfMonPut *put)
         e->windowAt = put->at;
     }
     e->writer[who].count++;
-    if (put->at - e->turnAt > TURN_NS)
-        e->turns = 0;
+    if (put->at - e->swappedAt > SWAP_NS)
+        e->swaps = 0;
     if (e->at && who != e->last && value != e->value) {
-        if (!e->turns++)
-            e->turnsSince = put->at;
-        e->turnAt = put->at;
+        if (!e->swaps++)
+            e->swapsSince = put->at;
+        e->swappedAt = put->at;
     }
     e->last = who;
     e->value = value;
@@ -225,8 +225,8 @@ static int isGoingOn(const pvEntry *e, int kind, int who, uint64_t now)
 {
     double rate = kind == kindAnswer ? e->writer[who].rate : e->writer[0].rate + e->writer[1].rate;
 
-    if (kind == kindTurns)
-        return e->hash && e->turns >= TURNS && now < e->turnAt + TURN_NS;
+    if (kind == kindSwaps)
+        return e->hash && e->swaps >= SWAPS && now < e->swappedAt + SWAP_NS;
     if (!e->hash || now >= e->at + 2 * WINDOW_NS)
         return 0;
     return kind == kindCircle ? e->circleAt && now < e->circleAt + 2 * WINDOW_NS && rate > 0
@@ -235,9 +235,9 @@ static int isGoingOn(const pvEntry *e, int kind, int who, uint64_t now)
 
 static void describe(const pvEntry *e, int kind, int who, char *text, size_t size)
 {
-    if (kind == kindTurns)
+    if (kind == kindSwaps)
         snprintf(text, size, "%.60s and %.60s overwrite each other in turn, %u times in %.0f s", e->writer[0].name,
-                 e->writer[1].name, e->turns, ceil((double)(e->turnAt - e->turnsSince) / 1e9));
+                 e->writer[1].name, e->swaps, ceil((double)(e->swappedAt - e->swapsSince) / 1e9));
     else if (kind == kindCircle)
         snprintf(text, size, "links through CA write in a circle, %.3g/s: %s", e->writer[0].rate + e->writer[1].rate,
                  e->circle);
@@ -289,7 +289,7 @@ void ebpfMonFeedbackAddText(ebpfMonFeedback *f, const char *ioc, const char *pv,
     epicsMutexUnlock(f->lock);
     for (int kind = 0; kind < KINDS; kind++)
         for (int who = 0; who < (kind == kindAnswer ? 2 : 1); who++)
-            if ((kind == kindTurns || e.toldAt[kind]) && isGoingOn(&e, kind, who, ebpfMonClockMonotonic())) {
+            if ((kind == kindSwaps || e.toldAt[kind]) && isGoingOn(&e, kind, who, ebpfMonClockMonotonic())) {
                 describe(&e, kind, who, one, sizeof(one));
                 ebpfMonTextAdd(text, size, "; %s", one);
             }

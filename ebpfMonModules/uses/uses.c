@@ -297,7 +297,7 @@ static int findWays(void *arg, uint32_t iocId)
     for (unsigned n = 0; (ioc = ebpfMonClientTableGet(table, n)) != NULL; n++)
         if (ioc->id == iocId)
             ways = (ioc->isRead ? EBPFMON_WATCHED_LISTS : 0) |
-                   (ebpfMonClientTableSeesAll(ioc) ? EBPFMON_WATCHED_CONNECTIONS : 0);
+                   (ebpfMonClientTableIsComplete(ioc) ? EBPFMON_WATCHED_CONNECTIONS : 0);
     ebpfMonClientTableUnlock(table);
     return ways;
 }

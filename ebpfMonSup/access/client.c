@@ -180,7 +180,7 @@ static int compareRow(void *arg, const ebpfMonTcpRow *row)
 static void findLocal(const ownEnds *ends, ebpfMonPeerUser *user)
 {
     for (unsigned i = 0; i < ends->count; i++) {
-        otherEnd end = { .at = ebpfMonPeerTurn(&ends->at[i]) };
+        otherEnd end = { .at = ebpfMonPeerSwap(&ends->at[i]) };
 
         if (!askKernel(&end))
             ebpfMonTcpRows(0, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), compareRow, &end);

@@ -32,8 +32,8 @@
 #define CPU_LEAK      50         /* … and then 2 % of the time: with what is not charged, less than a twentieth */
 #define CPU_DEBT      (CPU_NS + CPU_NS / 10) /* beyond that nothing new is looked at: one look may cost a second */
 #define SHORTEST      8          /* whoever used up its share gets this part of the time that was asked for … */
-#define TURN_NS       EBPFMON_SECOND_NS /* … and one of its processes is looked at in this time … */
-#define TURNS_SYSTEM  16         /* … of a system user so many, or its IOCs would wait for minutes */
+#define LOOK_NS       EBPFMON_SECOND_NS /* … and one of its processes is looked at in this time … */
+#define LOOKS_SYSTEM  16         /* … of a system user so many, or its IOCs would wait for minutes */
 #define ASIDE_NS      EBPFMON_SECOND_NS /* after the first time, doubled each time */
 #define ASIDE_STEPS   8          /* 1 s to 256 s */
 #define NOBODY        ((uid_t)-1) /* is to blame */
@@ -59,8 +59,8 @@ typedef struct {
     unsigned stuck;
     uint64_t charged, at;        /* ns; when it was brought up to date */
     uint64_t cpu;                /* ns of CPU time, as "charged" */
-    uint64_t turnAt;             /* monotonic ns: its last turns began */
-    unsigned turns;              /* since then */
+    uint64_t looksAt;            /* monotonic ns: its last looks began */
+    unsigned looks;              /* since then */
 } user;
 
 struct ebpfMonForeignAccounts {
@@ -259,20 +259,20 @@ int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t 
     return u && (u->charged >= SHARE_NS || u->cpu >= CPU_NS);
 }
 
-int ebpfMonForeignAccountsTakeTurn(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
+int ebpfMonForeignAccountsTakeLook(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now)
 {
     user *u;
 
     if (!ebpfMonForeignAccountsIsCharged(accounts, pid, now))
         return 1;
     u = getUser(accounts, ebpfMonProcPayer(pid), now);
-    if (now - u->turnAt >= TURN_NS) {
-        u->turnAt = now;
-        u->turns = 0;
+    if (now - u->looksAt >= LOOK_NS) {
+        u->looksAt = now;
+        u->looks = 0;
     }
-    if (u->cpu >= CPU_DEBT || u->turns >= (isSystemUser(u->uid) ? TURNS_SYSTEM : 1))
+    if (u->cpu >= CPU_DEBT || u->looks >= (isSystemUser(u->uid) ? LOOKS_SYSTEM : 1))
         return 0;
-    u->turns++;
+    u->looks++;
     return 1;
 }
 
@@ -571,10 +571,10 @@ int ebpfMonForeignIsAside(pid_t pid)
     return aside;
 }
 
-int ebpfMonForeignTakeTurn(pid_t pid)
+int ebpfMonForeignTakeLook(pid_t pid)
 {
     ebpfMonForeignAccounts *accounts = lockAccounts();
-    int may = accounts && ebpfMonForeignAccountsTakeTurn(accounts, pid, ebpfMonClockMonotonic());
+    int may = accounts && ebpfMonForeignAccountsTakeLook(accounts, pid, ebpfMonClockMonotonic());
 
     pthread_mutex_unlock(&all.lock);
     return may;

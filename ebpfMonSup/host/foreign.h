@@ -54,7 +54,7 @@ void ebpfMonForeignAccountsTrust(ebpfMonForeignAccounts *accounts, pid_t pid);
 int ebpfMonForeignAccountsIsAside(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 int ebpfMonForeignAccountsIsCharged(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 int ebpfMonForeignAccountsIsUserCharged(ebpfMonForeignAccounts *accounts, uid_t uid, uint64_t now);
-int ebpfMonForeignAccountsTakeTurn(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
+int ebpfMonForeignAccountsTakeLook(ebpfMonForeignAccounts *accounts, pid_t pid, uint64_t now);
 unsigned ebpfMonForeignAccountsCountStuck(const ebpfMonForeignAccounts *accounts);
 
 /* --- reading --- */
@@ -89,7 +89,7 @@ int ebpfMonForeignIsCharged(pid_t pid);
 
 /* Nonzero: this process, which can wait, may be looked at now. Of a user who has used up its share one process a second
  * may, of a system user 16; none as long as he owes us too much CPU time. Users do not wait for each other. */
-int ebpfMonForeignTakeTurn(pid_t pid);
+int ebpfMonForeignTakeLook(pid_t pid);
 
 /* This process is an IOC: it is read even if its user has many processes that do not answer. */
 void ebpfMonForeignTrust(pid_t pid);

@@ -12,7 +12,7 @@ int ebpfMonStartStateIsRunning(const ebpfMonStartState *s)
     return epicsAtomicGetIntT(&s->is) == isRunning;
 }
 
-ebpfMonStartTurn ebpfMonStartStateBegin(ebpfMonStartState *s)
+ebpfMonStartResult ebpfMonStartStateBegin(ebpfMonStartState *s)
 {
     int was = epicsAtomicCmpAndSwapIntT(&s->is, notStarted, isStarting);
 

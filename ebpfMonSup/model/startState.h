@@ -14,11 +14,11 @@ typedef struct {
     int is, filters;
 } ebpfMonStartState;
 
-typedef enum { ebpfMonStartMine, ebpfMonStartDone, ebpfMonStartBusy } ebpfMonStartTurn;
+typedef enum { ebpfMonStartMine, ebpfMonStartDone, ebpfMonStartBusy } ebpfMonStartResult;
 
 /* Asks to start. ebpfMonStartMine: the caller starts it now, and then calls End, "ok" nonzero: it runs.
  * ebpfMonStartDone: it runs already. ebpfMonStartBusy: another thread is starting it. */
-ebpfMonStartTurn ebpfMonStartStateBegin(ebpfMonStartState *state);
+ebpfMonStartResult ebpfMonStartStateBegin(ebpfMonStartState *state);
 void ebpfMonStartStateEnd(ebpfMonStartState *state, int ok);
 
 /* It stops now. Nonzero: it ran. So only the first of several callers stops it. */

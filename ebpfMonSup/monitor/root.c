@@ -217,11 +217,11 @@ static int startMonitor(ebpfMonMonitor *m)
 static long startOnce(void *arg)
 {
     ebpfMonMonitor *m = arg;
-    ebpfMonStartTurn turn = ebpfMonStartStateBegin(&m->state);
+    ebpfMonStartResult result = ebpfMonStartStateBegin(&m->state);
     int ok;
 
-    if (turn != ebpfMonStartMine)
-        return turn == ebpfMonStartDone ? 0 : -1;
+    if (result != ebpfMonStartMine)
+        return result == ebpfMonStartDone ? 0 : -1;
     ok = startMonitor(m) == 0;
     ebpfMonStartStateEnd(&m->state, ok);
     return ok ? 0 : -1;

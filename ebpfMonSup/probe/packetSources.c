@@ -112,7 +112,7 @@ static unsigned short readPort(const ENV_PARAM *param, unsigned short otherwise)
 
 /* Expects the ports that the site uses for searches and beacons. The environment of the monitor has them, as that of
  * any other IOC. */
-static void expectPortsOfSite(ebpfMonPackets *packets)
+static void expectPortsOfEnvironment(ebpfMonPackets *packets)
 {
     unsigned short server = readPort(&EPICS_CA_SERVER_PORT, 5064), repeater = readPort(&EPICS_CA_REPEATER_PORT, 5065);
 
@@ -155,7 +155,7 @@ static void openSource(ebpfMonPacketSources *s, pid_t pid, uint32_t netns, uid_t
         source->addressesAt = 0;
         source->all = s;
         s->count++;
-        expectPortsOfSite(source->packets);
+        expectPortsOfEnvironment(source->packets);
         if (pid)
             s->sink.opened(s->sink.arg, pid, netns);
         return;

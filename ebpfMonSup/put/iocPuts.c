@@ -728,7 +728,7 @@ static void fillPending(ebpfMonPendingPut *p, const struct ebpfMonPutEvent *ev, 
     p->stillAt = 0;
     p->iocId = ev->head.iocId;
     p->lateAddr = isLate ? ev->addr : 0;
-    p->linkAt = ev->site == EBPFMON_SITE_LINK ? ev->pfield : 0;
+    p->linkAt = ev->putKind == EBPFMON_PUT_LINK ? ev->pfield : 0;
     p->at = (ebpfMonPutAddress){
         .pfldDes = ev->pfldDes, .precord = ev->precord, .fieldType = ev->fieldType, .fieldSize = ev->fieldSize,
         .isAcknowledge = ebpfMonPutDecodeIsAcknowledge(ev),
@@ -785,7 +785,7 @@ static void decodePut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev, si
     if (t && (decoded->isGood = ebpfMonPutDecodeEvent(t, ev, size, put, &decoded->change))) {
         ebpfMonPutWritersFind(puts->writers, t, ev, cause, clients, put);
         /* its result is in the event ring, or comes */
-        decoded->hasResult = ev->site == EBPFMON_SITE_LINK || (ev->site == EBPFMON_SITE_PUT &&
+        decoded->hasResult = ev->putKind == EBPFMON_PUT_LINK || (ev->putKind == EBPFMON_PUT_VALUE &&
                              ((t->probesOn & EBPFMON_BIT(ebpfMonProgPutReturn)) || ev->head.ktime < t->resultsUntil));
         if (!ebpfMonLateReadsAreWanted(t->eventThread.reads))
             ebpfMonPutWritersAddLink(puts->writers, t, &decoded->change, ev->head.ktime);
@@ -825,7 +825,7 @@ void ebpfMonIocPutsAddPut(ebpfMonIocPuts *puts, const struct ebpfMonPutEvent *ev
     if (decoded.change.precord)
         puts->sinks.linkChanged(puts->sinks.arg, ev->head.iocId, decoded.change.precord);
     addToThread(puts, ev, &p->put);
-    if (ev->site == EBPFMON_SITE_LINK)
+    if (ev->putKind == EBPFMON_PUT_LINK)
         ebpfMonPendingPutsNoteLink(puts->pending, ev, hasLinkText(ev) ? p->put.old : NULL);
     fillPending(p, ev, decoded.isLate,
                 cause ? cause->putNumber : ebpfMonThreadPutsGetNumber(puts->threadPuts, ev->head.iocId, ev->head.tid));

@@ -203,7 +203,7 @@ static int takeAsString(const ebpfMonTarget *t, const struct ebpfMonPutEvent *ev
     const uint8_t *end;
 
     if (!f || (v->type != ebpfMonDbfChar && v->type != ebpfMonDbfUchar) ||
-        (ev->fieldType != ebpfMonDbfChar && ev->site != EBPFMON_SITE_LINK))
+        (ev->fieldType != ebpfMonDbfChar && ev->putKind != EBPFMON_PUT_LINK))
         return 0;
     if (f->type != ebpfMonDbfString && (f->type < ebpfMonDbfInlink || f->type > ebpfMonDbfFwdlink) &&
         (f->type != ebpfMonDbfNoaccess ||
@@ -228,11 +228,11 @@ static void setOldValue(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, cons
     int isString;
 
     put->oldCount = -1;
-    if (ev->site != EBPFMON_SITE_LINK && !ev->oldLen && old.count > 0)
+    if (ev->putKind != EBPFMON_PUT_LINK && !ev->oldLen && old.count > 0)
         return; /* it could not be read */
     put->hasOld = 1;
     put->oldCount = (long)old.count;
-    if (ev->site == EBPFMON_SITE_LINK) {
+    if (ev->putKind == EBPFMON_PUT_LINK) {
         char target[EBPFMON_VAL_MAX + 1];
 
         put->oldCount = 1;
@@ -287,7 +287,7 @@ int ebpfMonPutDecodeIsAcknowledge(const struct ebpfMonPutEvent *ev)
 {
     if (ev->network)
         return ebpfMonCaTypeIsAcknowledge(ev->dbrType);
-    return ev->site != EBPFMON_SITE_LINK && (ev->dbrType == DBR_PUT_ACKT || ev->dbrType == DBR_PUT_ACKS);
+    return ev->putKind != EBPFMON_PUT_LINK && (ev->dbrType == DBR_PUT_ACKT || ev->dbrType == DBR_PUT_ACKS);
 }
 
 static void setField(char *name, size_t size, const char *field)
@@ -345,9 +345,9 @@ int ebpfMonPutDecodeEvent(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, si
     put->time = ebpfMonClockWallTime(put->at);
     ebpfMonTextSet(put->ioc, sizeof(put->ioc), t->name);
     put->seen = EBPFMON_SEEN_INSIDE;
-    put->result = ev->site == EBPFMON_SITE_DENIED ? ebpfMonPutDenied :
-                  ev->site == EBPFMON_SITE_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
-    if (ev->site == EBPFMON_SITE_DISABLED)
+    put->result = ev->putKind == EBPFMON_PUT_DENIED ? ebpfMonPutDenied :
+                  ev->putKind == EBPFMON_PUT_DISABLED ? ebpfMonPutFailed : ebpfMonPutUnknown;
+    if (ev->putKind == EBPFMON_PUT_DISABLED)
         put->status = S_db_putDisabled;
     if (ebpfMonPutDecodeIsAcknowledge(ev)) {
         decodeAcknowledge(t, ev, data + ev->oldLen, put);

@@ -228,11 +228,11 @@ static int changesCounting(ebpfMonTarget *t, uint64_t precord, const ebpfMonFiel
 void ebpfMonLinkPutDecode(ebpfMonTarget *t, const struct ebpfMonPutEvent *ev, const ebpfMonField *f,
                           const ebpfMonPut *put, ebpfMonLinkPut *change)
 {
-    int isLink = ev->site == EBPFMON_SITE_LINK;
+    int isLink = ev->putKind == EBPFMON_PUT_LINK;
     long index;
 
     memset(change, 0, sizeof(*change));
-    if (!isLink && (ev->site != EBPFMON_SITE_PUT || !f || !changesCounting(t, ev->precord, f)))
+    if (!isLink && (ev->putKind != EBPFMON_PUT_VALUE || !f || !changesCounting(t, ev->precord, f)))
         return;
     change->precord = ev->precord;
     change->pfldDes = ev->pfldDes;

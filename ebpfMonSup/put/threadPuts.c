@@ -171,7 +171,7 @@ void ebpfMonThreadPutsAdd(ebpfMonThreadPuts *puts, const struct ebpfMonPutEvent 
 {
     ebpfMonThreadPut *p;
 
-    if (ev->site != EBPFMON_SITE_PUT || (ev->root && ev->root != ev->precord))
+    if (ev->putKind != EBPFMON_PUT_VALUE || (ev->root && ev->root != ev->precord))
         return; /* it never reached dbPut, or was made in the course of another record's chain */
     p = getThread(puts, ev->head.iocId, ev->head.tid);
     if (p->seen.at)

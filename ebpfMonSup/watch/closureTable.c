@@ -306,7 +306,7 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
     t->followed->records.bank = bank;
     writePlaces(table, t, c, at, stretch, bank);
     writePointers(table, t, c, at);
-    ebpfMonClosureTableMarkWanted(table, t);
+    ebpfMonClosureTableMarkTraced(table, t);
     setLast(table, t, stretch);
     if (t->closures.oldAt != UINT32_MAX)
         ebpfMonSlotAllocatorReturn(table->places, t->closures.oldAt, t->closures.oldCount);
@@ -320,20 +320,20 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
 }
 
 /* A byte for each record, nonzero: its chain can have a record that the filter shows. NULL without memory. */
-static uint8_t *findWanted(const ebpfMonTarget *t)
+static uint8_t *findTraced(const ebpfMonTarget *t)
 {
     const ebpfMonCatalogue *cat = t->cat;
     uint32_t n = cat->count, edges = 0, queued = 0;
     uint32_t *start = calloc((size_t)n + 2, sizeof(*start)), *queue = malloc(((size_t)n + 1) * sizeof(*queue)), *from;
-    uint8_t *wanted = calloc((size_t)n + 1, 1);
+    uint8_t *traced = calloc((size_t)n + 1, 1);
 
     for (uint32_t i = 0; start && i < n; i++)
         for (uint32_t k = 0; k < cat->rec[i].toCount; k++, edges++)
             start[cat->rec[i].to[k] + 2]++;
     from = malloc(((size_t)edges + 1) * sizeof(*from));
-    if (!start || !queue || !from || !wanted) {
-        free(wanted);
-        wanted = NULL;
+    if (!start || !queue || !from || !traced) {
+        free(traced);
+        traced = NULL;
         goto done;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -345,33 +345,33 @@ static uint8_t *findWanted(const ebpfMonTarget *t)
             from[start[cat->rec[i].to[k] + 1]++] = i;
     for (uint32_t i = 0; i < n; i++)
         if (t->how[i] & EBPFMON_SHOWN) {
-            wanted[i] = 1;
+            traced[i] = 1;
             queue[queued++] = i;
         }
     for (uint32_t at = 0; at < queued; at++)
         for (uint32_t k = start[queue[at]]; k < start[queue[at] + 1]; k++)
-            if (!wanted[from[k]]) {
-                wanted[from[k]] = 1;
+            if (!traced[from[k]]) {
+                traced[from[k]] = 1;
                 queue[queued++] = from[k];
             }
 done:
     free(start);
     free(queue);
     free(from);
-    return wanted;
+    return traced;
 }
 
-void ebpfMonClosureTableMarkWanted(ebpfMonClosureTable *table, const ebpfMonTarget *t)
+void ebpfMonClosureTableMarkTraced(ebpfMonClosureTable *table, const ebpfMonTarget *t)
 {
-    uint8_t *wanted = t->how && t->shown < t->cat->count ? findWanted(t) : NULL;
+    uint8_t *traced = t->how && t->shown < t->cat->count ? findTraced(t) : NULL;
 
     for (uint32_t i = 0; i < t->cat->count; i++) {
         volatile struct ebpfMonRecConf *rc = &table->tables->conf[t->slot + i];
 
-        rc->flags = (uint8_t)((rc->flags & ~EBPFMON_REC_UNWANTED) |
-                              (wanted && !wanted[i] ? EBPFMON_REC_UNWANTED : 0));
+        rc->flags = (uint8_t)((rc->flags & ~EBPFMON_REC_UNTRACED) |
+                              (traced && !traced[i] ? EBPFMON_REC_UNTRACED : 0));
     }
-    free(wanted);
+    free(traced);
 }
 
 void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t)

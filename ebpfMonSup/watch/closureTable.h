@@ -58,7 +58,7 @@ int ebpfMonClosureTableInstall(ebpfMonClosureTable *table, ebpfMonTarget *t, con
 
 /* Marks which chains level trace keeps: those with a record that the filter shows. Call it when the filter has
  * changed. */
-void ebpfMonClosureTableMarkWanted(ebpfMonClosureTable *table, const ebpfMonTarget *t);
+void ebpfMonClosureTableMarkTraced(ebpfMonClosureTable *table, const ebpfMonTarget *t);
 
 /* Frees the IOC's part of the table. */
 void ebpfMonClosureTableRemove(ebpfMonClosureTable *table, ebpfMonTarget *t);

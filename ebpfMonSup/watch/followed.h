@@ -53,7 +53,7 @@ typedef struct ebpfMonFollowed {
         uint64_t  endedAt;
         int       isOver;      /* then, its process ended; 0: it began to run another program */
         uint64_t  lookAt;      /* next look whether iocInit is done, while it starts */
-        uint64_t  turnAt;      /* its next look, if its user has cost too much */
+        uint64_t  nextAt;      /* its next look, if its user has cost too much */
         int       wasThere;    /* it was found when the monitor looked around for the first time */
         int       initDone;    /* iocInit was seen done */
         int       levelApplied; /* since the filter changed */

@@ -225,11 +225,11 @@ static void followStart(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {
     /* the cost of other processes of its user delays this IOC, but not the IOCs of other users */
     if (!t->cat && ebpfMonForeignIsCharged(t->pid) && !ebpfMonForeignIsAside(t->pid)) {
-        if (r->now < t->followed->life.turnAt || !ebpfMonForeignTakeTurn(t->pid)) {
+        if (r->now < t->followed->life.nextAt || !ebpfMonForeignTakeLook(t->pid)) {
             shortenWait(r, TICK_IDLE);
             return;
         }
-        t->followed->life.turnAt = r->now + (r->now - t->foundAt); /* its other IOCs go first */
+        t->followed->life.nextAt = r->now + (r->now - t->foundAt); /* its other IOCs go first */
     }
     shortenWait(r, ebpfMonTargetLifeFollowStart(&f->life, t, r->now));
 }

@@ -243,7 +243,7 @@ void ebpfMonPlainProgramsNoteInterpreter(ebpfMonPlainPrograms *plain, uint64_t i
 #define FORKS_MAX   8              /* forks of forks */
 #define CHARGED_NS  1000000000ull  /* between two looks at a process of a user who costs too much, doubled each time:
                                     * his other processes go first */
-#define TURN_STEPS  8
+#define LOOK_STEPS  8
 #define SLICE_NS    300000000ull   /* so long a scan goes on before the IOCs that it has found are watched */
 #define FIRST_NS_OF_USER 500000000ull /* CPU time for the processes of a user in the first scan; then the others go
                                     * first. It is charged to nobody: the start on a large host would take long */
@@ -555,7 +555,7 @@ static pid_t findNew(ebpfMonIocFinder *f, uint64_t now, ebpfMonImage *image, dou
             continue;
         }
         isCharged = ebpfMonForeignIsCharged(pid);
-        if (isCharged && !ebpfMonForeignTakeTurn(pid)) {
+        if (isCharged && !ebpfMonForeignTakeLook(pid)) {
             p->due = now + CHARGED_NS;
             i++;
             continue;
@@ -611,12 +611,12 @@ static int mayLookInScan(ebpfMonIocFinder *f, ebpfMonSeenProcess *o, uint64_t no
 {
     if (!ebpfMonForeignIsCharged(o->pid))
         return 1;
-    if ((o->turns && now - o->looked < CHARGED_NS << o->turns) || !ebpfMonForeignTakeTurn(o->pid)) {
+    if ((o->looks && now - o->looked < CHARGED_NS << o->looks) || !ebpfMonForeignTakeLook(o->pid)) {
         f->hasYoungSoFar = 1;
         return 0;
     }
-    if (o->turns < TURN_STEPS)
-        o->turns++;
+    if (o->looks < LOOK_STEPS)
+        o->looks++;
     return 1;
 }
 

@@ -47,7 +47,7 @@ typedef struct {
     uint64_t checked;      /* monotonic ns: its pages were counted; 0: never */
     uint64_t pages;        /* that it had mapped then, when it was no IOC; 0: it may be one */
     int      denied;       /* at the last look */
-    unsigned turns;        /* how often it was looked at when its user had used up its share */
+    unsigned looks;        /* how often it was looked at when its user had used up its share */
     int      asides;       /* how often it was set aside */
     uint64_t asideUntil;   /* ns, 0: it is not */
 } ebpfMonSeenProcess;

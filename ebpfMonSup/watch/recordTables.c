@@ -436,7 +436,7 @@ void ebpfMonRecordTablesSetShown(ebpfMonRecordTables *r, ebpfMonTarget *t, const
     t->shown = shown;
     ebpfMonTargetsUnlock(r->targets);
     free(match);
-    ebpfMonClosureTableMarkWanted(r->closures, t);
+    ebpfMonClosureTableMarkTraced(r->closures, t);
 }
 
 /* What processed unseen is not counted any more. */

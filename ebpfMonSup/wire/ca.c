@@ -366,7 +366,7 @@ static void emitAnswer(ebpfMonWire *wire, ebpfMonWireEvent *e, const ebpfMonCaHe
 
     e->kind = ebpfMonWireFound;
     e->fromServer = 1;
-    e->peer = ebpfMonPeerTurn(&e->peer);
+    e->peer = ebpfMonPeerSwap(&e->peer);
     setCaServer(&e->peer, minor >= MINOR_ADDR ? h->cid : 0xffffffffu, minor >= MINOR_PORT ? h->type : PORT_DEFAULT);
     e->cid = h->extra;
     ebpfMonWireEmit(wire, e);

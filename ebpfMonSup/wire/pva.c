@@ -565,7 +565,7 @@ void ebpfMonPvaSearchMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pva
 void ebpfMonPvaFoundMessage(pvaBuf *buf, const struct ebpfMonPeer *from_to, pvaEmitter emit, void *arg)
 {
     /* An answer goes the other way: its sender is the server, or another process that answers for it. */
-    struct ebpfMonPeer peer = ebpfMonPeerTurn(from_to);
+    struct ebpfMonPeer peer = ebpfMonPeerSwap(from_to);
     ebpfMonWireEvent found = makeEvent(ebpfMonWireFound, &peer);
     size_t length;
 

@@ -143,18 +143,18 @@ static void testCpu(void)
     now += 100 * MS;
     testOk(!ebpfMonForeignAccountsIsUserCharged(accounts, someone, now), "it may take 2 %% of the time");
     ebpfMonForeignAccountsChargeCpu(accounts, ebpfMonProcPayer(stranger), 4500 * MS, now);
-    testOk(geteuid() || !ebpfMonForeignAccountsTakeTurn(accounts, stranger, now), "who owes too much has no turn");
+    testOk(geteuid() || !ebpfMonForeignAccountsTakeLook(accounts, stranger, now), "who owes too much has no look");
     now += 6 * SECOND;
-    testOk1(ebpfMonForeignAccountsTakeTurn(accounts, stranger, now));
-    testOk(geteuid() || !ebpfMonForeignAccountsTakeTurn(accounts, stranger, now), "one turn a second");
-    testOk(ebpfMonForeignAccountsTakeTurn(accounts, mine, now) && ebpfMonForeignAccountsTakeTurn(accounts, mine, now),
+    testOk1(ebpfMonForeignAccountsTakeLook(accounts, stranger, now));
+    testOk(geteuid() || !ebpfMonForeignAccountsTakeLook(accounts, stranger, now), "one look a second");
+    testOk(ebpfMonForeignAccountsTakeLook(accounts, mine, now) && ebpfMonForeignAccountsTakeLook(accounts, mine, now),
            "others do not wait for it");
 }
 
 /* Most processes of a host are root's: its IOCs must not wait for those that do not answer. */
-static void testSystemTurns(void)
+static void testSystemLooks(void)
 {
-    unsigned turns = 0;
+    unsigned looks = 0;
 
     if (geteuid()) {
         testSkip(2, "not root");
@@ -162,11 +162,11 @@ static void testSystemTurns(void)
     }
     now += 100 * SECOND;
     ebpfMonForeignAccountsCharge(accounts, mine, 20 * SECOND, now);
-    while (turns < 100 && ebpfMonForeignAccountsTakeTurn(accounts, mine, now))
-        turns++;
-    testOk(turns == 16, "a system user has 16 turns: %u", turns);
+    while (looks < 100 && ebpfMonForeignAccountsTakeLook(accounts, mine, now))
+        looks++;
+    testOk(looks == 16, "a system user has 16 looks: %u", looks);
     now += SECOND;
-    testOk(ebpfMonForeignAccountsTakeTurn(accounts, mine, now), "… and again after a second");
+    testOk(ebpfMonForeignAccountsTakeLook(accounts, mine, now), "… and again after a second");
 }
 
 MAIN(testForeignAccounts)
@@ -184,7 +184,7 @@ MAIN(testForeignAccounts)
     testUser();
     testCrowd();
     testCpu();
-    testSystemTurns();
+    testSystemLooks();
     kill(child, SIGKILL);
     if (stranger != 1)
         kill(stranger, SIGKILL);

@@ -115,7 +115,7 @@ static size_t makePut(unsigned rec, const char *field, double old, double new)
         .dbrType = 10 /* DBR_DOUBLE of dbAccess */,
         .fieldType = (int16_t)f->type,
         .fieldSize = (int16_t)f->size,
-        .site = EBPFMON_SITE_PUT,
+        .putKind = EBPFMON_PUT_VALUE,
         .oldLen = 8,
         .newLen = 8,
         .who = {.comm = "DRIVER"},
@@ -175,12 +175,12 @@ static void testPuts(void)
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 5 && last.result == ebpfMonPutUnknown, "results are not watched: finished at once");
     size = makePut(FAKE_AO, "VAL", 1, 2);
-    put.ev.site = EBPFMON_SITE_DENIED;
+    put.ev.putKind = EBPFMON_PUT_DENIED;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 6 && last.result == ebpfMonPutDenied, "a put that access security denies");
     fake.t->resultsUntil = 0; /* of what follows nobody sends a result */
     size = makePut(FAKE_AO, "VAL", 1, 2);
-    put.ev.site = EBPFMON_SITE_DENIED;
+    put.ev.putKind = EBPFMON_PUT_DENIED;
     put.ev.who = fakeCaClient(2001, "x509/anna", "opi1");
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(count == 7 && strcmp(last.user, "ca/x509/anna") == 0, "who claims a certificate is %s", last.user);
@@ -205,7 +205,7 @@ static void testAcknowledgements(void)
         size_t size = makePut(FAKE_AO, "VAL", 1.5, 0);
 
         count = 0;
-        put.ev.site = acks[i].network ? EBPFMON_SITE_DENIED : EBPFMON_SITE_PUT;
+        put.ev.putKind = acks[i].network ? EBPFMON_PUT_DENIED : EBPFMON_PUT_VALUE;
         put.ev.network = (uint8_t)acks[i].network;
         put.ev.dbrType = acks[i].type;
         put.ev.newLen = sizeof(acks[i].value);
@@ -316,7 +316,7 @@ static void testLinks(void)
 
     testOk1(linkChanges == 0);
     size = makePut(FAKE_SEQ, "OUT", 0, 0);
-    put.ev.site = EBPFMON_SITE_LINK;
+    put.ev.putKind = EBPFMON_PUT_LINK;
     put.ev.newLen = put.ev.oldLen = 0;
     ebpfMonIocPutsAddPut(iocPuts, &put.ev, size);
     testOk(linkChanges == 1 && lastChange == fakeAddress(FAKE_SEQ), "a link field is written");
@@ -331,7 +331,7 @@ static void putLinkText(const char *text)
     size_t len = strlen(text) + 1;
 
     makePut(FAKE_SEQ, "OUT", 0, 0);
-    put.ev.site = EBPFMON_SITE_LINK;
+    put.ev.putKind = EBPFMON_PUT_LINK;
     put.ev.dbrType = 0; /* DBR_STRING */
     put.ev.linkType = EBPFMON_LINK_DB;
     put.ev.linkMask = 4; /* pvlOptPP, link.h */

@@ -25,7 +25,7 @@ static struct ebpfMonPutEvent makeEvent(const char *comm)
 {
     struct ebpfMonPutEvent ev = {
         .head = { .tgid = (uint32_t)getpid(), .tid = (uint32_t)getpid() + 1, .iocId = fake.t->iocId, .ktime = AT },
-        .precord = fakeAddress(FAKE_AO), .site = EBPFMON_SITE_PUT,
+        .precord = fakeAddress(FAKE_AO), .putKind = EBPFMON_PUT_VALUE,
     };
 
     snprintf(ev.who.comm, sizeof(ev.who.comm), "%s", comm);

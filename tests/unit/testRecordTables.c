@@ -336,19 +336,19 @@ static void testBecomesUnlocked(void)
 static void testShown(void)
 {
     ebpfMonTarget *t = makeIoc();
-    unsigned unwanted = 0;
+    unsigned untraced = 0;
 
     testDiag("the filter's pattern");
     ebpfMonRecordTablesAdd(recordTables, t);
     ebpfMonRecordTablesSetShown(recordTables, t, "*");
     for (unsigned i = 0; i < RECORDS; i++)
-        unwanted += !!(conf[t->slot + i].flags & EBPFMON_REC_UNWANTED);
-    testOk1(t->shown == RECORDS && unwanted == 0);
+        untraced += !!(conf[t->slot + i].flags & EBPFMON_REC_UNTRACED);
+    testOk1(t->shown == RECORDS && untraced == 0);
     ebpfMonRecordTablesSetShown(recordTables, t, "rec2");
     testOk1(t->shown == 1 && (t->how[2] & EBPFMON_SHOWN) && !(t->how[1] & EBPFMON_SHOWN));
-    testOk(!(conf[t->slot].flags & EBPFMON_REC_UNWANTED) && !(conf[t->slot + 2].flags & EBPFMON_REC_UNWANTED) &&
-               (conf[t->slot + 4].flags & EBPFMON_REC_UNWANTED),
-           "chains that reach a shown record are wanted, others are not");
+    testOk(!(conf[t->slot].flags & EBPFMON_REC_UNTRACED) && !(conf[t->slot + 2].flags & EBPFMON_REC_UNTRACED) &&
+               (conf[t->slot + 4].flags & EBPFMON_REC_UNTRACED),
+           "chains that reach a shown record are traced, others are not");
     freeIoc(t);
 }
 

@@ -17,7 +17,7 @@ static struct ebpfMonPutEvent makePut(uint32_t tid, uint64_t at, uint64_t id, un
 {
     return (struct ebpfMonPutEvent){
         .head = { .kind = EBPFMON_EV_PUT, .tid = tid, .iocId = IOC, .ktime = at }, .id = id, .precord = RECORD(record),
-        .root = RECORD(record), .site = EBPFMON_SITE_PUT,
+        .root = RECORD(record), .putKind = EBPFMON_PUT_VALUE,
     };
 }
 
@@ -67,7 +67,7 @@ static void testChain(void)
     ebpfMonThreadPutsAdd(puts, &ev, "");
     testOk(findForChain(3, 100 * MS, 110 * MS, 4) != NULL, "a put in the course of the chain did not begin it");
     ev = makePut(3, 103 * MS, 79, 4);
-    ev.site = EBPFMON_SITE_DENIED;
+    ev.putKind = EBPFMON_PUT_DENIED;
     ebpfMonThreadPutsAdd(puts, &ev, "");
     p = findForChain(3, 100 * MS, 110 * MS, 4);
     testOk(p && p->id == 77, "a put that was refused did not begin it");

@@ -213,7 +213,7 @@ static ebpfMonMessageKey sceneKey(uint64_t at)
 /* The thread of the chain made this put, and the put began the chain. */
 static void sceneThreadPut(struct ebpfMonChain c, uint64_t id)
 {
-    struct ebpfMonPutEvent ev = { .head = c.head, .id = id, .site = EBPFMON_SITE_PUT };
+    struct ebpfMonPutEvent ev = { .head = c.head, .id = id, .putKind = EBPFMON_PUT_VALUE };
 
     ev.head.ktime = c.begin + 5;
     ev.precord = ev.root = sceneTarget->cat->rec[c.rootSlot - SCENE_SLOT].addr;

@@ -165,7 +165,7 @@ static inline void isDone(struct ebpfMonChain chain)
 static inline struct ebpfMonPutEvent putOf(uint32_t tid, uint64_t at, uint64_t id, uint32_t record)
 {
     return (struct ebpfMonPutEvent){
-        .head = { .tid = tid, .iocId = sceneTarget->iocId, .ktime = at }, .id = id, .site = EBPFMON_SITE_PUT,
+        .head = { .tid = tid, .iocId = sceneTarget->iocId, .ktime = at }, .id = id, .putKind = EBPFMON_PUT_VALUE,
         .precord = sceneTarget->cat->rec[record].addr, .root = sceneTarget->cat->rec[record].addr,
     };
 }
