@@ -200,11 +200,7 @@ struct ebpfMonRecState {
     __u64 pass[2]; /* chains that ran from here to the end of the stretch, by bank. Each is one processing of each
                     * record from this one to the last but one */
     __u64 stamp;   /* when the chain ended that processed it last */
-    union {
-        __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch */
-        __u64 enteredAt; /* while passes are watched, for then no chain has a stretch: of the first record of a group,
-                          * when a thread entered the group */
-    };
+    __u64 passStamp; /* when a chain ended that ran from here to the end of the stretch. See ebpfMonEnteredAt */
     __u32 root;    /* number of its element of "roots"; 0: it has none, so it was no root so far */
     __u8  seen;    /* nonzero once "time" is valid */
     __u8  wasBusy; /* nonzero: it was seen while it processed asynchronously */
@@ -224,6 +220,13 @@ struct ebpfMonRecState {
     __u32 trapSeen; /* the low half of "trapped" when it was counted last (EBPFMON_WATCH_STAMPS) */
     __u32 strange; /* … and how often it had a new time stamp, and had not completed since then */
 };
+
+/* When a thread entered the group with this first record. It lies in the place of passStamp, for no chain has a stretch
+ * while passes are watched. No union: clang takes a store in one for a change of anything, and reads all again. */
+static inline __u64 *ebpfMonEnteredAt(struct ebpfMonRecState *head)
+{
+    return &head->passStamp;
+}
 
 /* ebpfMonRecState.watch: what the trap at the completion of a record is needed for */
 #define EBPFMON_WATCH_LOCK   1 /* it may complete without its lock set: then what it makes process is not counted by

@@ -103,9 +103,9 @@ __attribute__((noinline)) int ebpfmon_enter(__u64 precord, __u64 lock, __u64 now
         gt->insideCount = n + 1;
         if (!(*(volatile __u32 *)&head->inside & EBPFMON_INSIDE_COUNT)) /* before a sweep sees the thread: it would be
                                                                          * taken for one that has never left */
-            head->enteredAt = now;
+            *ebpfMonEnteredAt(head) = now;
         if (!(__sync_fetch_and_add(&head->inside, 1) & EBPFMON_INSIDE_COUNT))
-            head->enteredAt = now;
+            *ebpfMonEnteredAt(head) = now;
     }
     ebpfmon_sweep_closure(slot, now, SWEEP_LOCKED);
     if (st->wasBusy && !st->noted)

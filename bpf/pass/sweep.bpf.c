@@ -97,7 +97,7 @@ static __always_inline void sweepRecord(struct sweep *s, struct ebpfMonRecState 
 static __always_inline int skipGroup(struct sweep *s, struct ebpfMonRecState *head)
 {
     __sync_fetch_and_or(&head->inside, EBPFMON_INSIDE_SKIPPED);
-    if (s->now > head->enteredAt + STUCK_NS)
+    if (s->now > *ebpfMonEnteredAt(head) + STUCK_NS)
         s->trouble |= SWEEP_HAS_STUCK;
     return readInside(head) & EBPFMON_INSIDE_COUNT;
 }
