@@ -165,7 +165,8 @@ static __always_inline void endChain(const struct caller *c, struct thread *th, 
     cause = x->wasAsync && !th->client ? bpf_map_lookup_elem(&causes, &slot) : 0;
     if (cause && cause->head.tgid != c->tgid)
         cause = 0;
-    /* keep it if the chain was kept that began what it completes, or that handed it over … */
+    /* This chain may complete what another chain began, or go on with what that handed over. If the other one was kept,
+     * so is this one … */
     if ((cause && cause->kept) || (rs && n == 1 && th->from.source.begin && isSourceKept(c, &th->from.source, now)))
         whole = 1;
     if (th->awaited == begin)
@@ -418,8 +419,8 @@ int BPF_UPROBE(ebpfmon_pass_next, __u64 precord)
     });
 }
 
-/* The thread releases one of several lock sets. Notes when, so that a thread that waited for it knows that it waited;
- * not if this thread holds the lock set by another request, too. A global function, as ebpfmon_note_cause. */
+/* The thread releases one of several lock sets. Notes the time, by which another thread sees that it had to wait; not
+ * if this thread holds the lock set by another request, too. A global function, as ebpfmon_note_cause. */
 __attribute__((noinline)) int ebpfmon_note_one_of_many(__u64 set, __u64 now)
 {
     struct thread *th;

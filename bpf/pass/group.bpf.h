@@ -8,8 +8,8 @@
 /* Leaves groups before the thread releases the lock, and after its own processings were counted. */
 int ebpfmon_leave(__u64 lock, __u64 now, __u32 isMany);
 
-/* The thread is in dbPut() of this record. If that is the lock that it requested last, it has it now, and enters its
- * group. */
+/* The thread is in dbPut() of this record. If the thread has requested the lock of this record last, it has the lock
+ * now, and enters the group of the record. */
 int ebpfmon_enter_put(__u64 precord, __u64 now);
 
 /* This thread has entered the group of this record, which may be processing asynchronously, and nobody has noted who

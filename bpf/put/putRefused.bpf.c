@@ -62,10 +62,10 @@ static __always_inline int mayWrite(const struct ebpfMonTargetConf *conf, const 
     return access >= EBPFMON_AS_WRITE;
 }
 
-/* Nonzero: this thread serves the circuit "client". A thread of the CA server serves one circuit until it ends
- * (camsgtask.c), and the first channel that it creates or writes to tells which one. If rights change, a thread may
- * also ask for channels of other circuits (casAccessRightsCB). So, if we know from which circuit the thread has read,
- * it must be this one. */
+/* Nonzero: this thread serves the circuit "client". A thread of the CA server has one circuit until the thread ends
+ * (camsgtask.c). The first channel that the thread creates or writes to belongs to this circuit. If rights change, a
+ * thread may also ask for channels of other circuits (casAccessRightsCB). So, if we know from which circuit the thread
+ * has read, "client" must be the same. */
 static __always_inline int servesCircuit(const struct thread *th, const struct ebpfMonTargetConf *conf, __u64 client)
 {
     static const char name[] = "CAS-client";

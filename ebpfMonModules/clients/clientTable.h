@@ -60,7 +60,7 @@ void ebpfMonClientTableFree(ebpfMonClientTable *table);
 void ebpfMonClientTableCountUnseen(ebpfMonClientTable *table);
 /* Something came for this IOC that was not read. Any thread. */
 void ebpfMonClientTableNoteUnread(ebpfMonClientTable *table, uint32_t iocId);
-/* Nonzero: all that clients sent to this IOC in the last minutes was seen. The caller holds the lock. */
+/* Nonzero: the table misses nothing that clients sent to this IOC in the last minutes. The caller holds the lock. */
 int  ebpfMonClientTableIsComplete(const ebpfMonClientIoc *ioc);
 
 /* The name of channel "sid" of this connection, if the last look found it in the memory of pvxs and packets had not

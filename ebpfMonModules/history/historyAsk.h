@@ -37,8 +37,8 @@ typedef struct {
  * local times, but "2026-11-28T03:10:05Z". isEnd: of a local time that comes twice the last one, else the first. */
 int ebpfMonHistoryParseTime(const char *text, int64_t now, int isEnd, int64_t *time);
 
-/* The end of a time that begins at "from" (0: with the file): of "03:10" the first one after it, if the last one
- * that is over is before it. */
+/* The end of a time that begins at "from" (0: with the file). A "03:10" is the last one that is over; if that is
+ * before "from", the next one. */
 int ebpfMonHistoryParseEnd(const char *text, int64_t now, int64_t from, int64_t *to);
 
 /* The same; also "03:10..03:20". Without dots only *from is set. */

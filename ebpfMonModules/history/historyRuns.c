@@ -21,7 +21,7 @@ typedef struct {
 } keptRow;
 
 typedef struct {
-    keptRow  sum, last;    /* all but the last put; the last one, of which it is not known yet if it stays a row */
+    keptRow  sum, last;    /* all puts but the last; the last, which may become a row of its own */
     uint64_t hash;
     uint64_t singleAt;     /* ns; the last one that stayed a row */
 } run;

@@ -136,9 +136,10 @@ static sqlite3_stmt *findElsewhere(answer *a, sqlite3_stmt *put, const char *sql
     return NULL;
 }
 
-/* The same put as the other host saw it: of one that was sent how it arrived, of one that arrived how it was sent. Both
- * have its message. If one of them has not, perhaps it is one with the same connection, PV and value; the clocks of the
- * hosts are not the same. *isCertain: all rows of the query are of this message. NULL: no file has it. */
+/* The same put as the other host saw it. Of a put that was sent: how it arrived. Of a put that arrived: how it was
+ * sent. Both rows have the message. If a row has no message, a put with the same connection, PV and value may be
+ * the other side; the clocks of the hosts differ. *isCertain: all rows of the query are of this message. NULL: no file
+ * has it. */
 static sqlite3_stmt *findOtherSide(answer *a, sqlite3_stmt *put, int *isCertain)
 {
 #define OTHER SELECT "kind = 'put' AND (ioc GLOB '*:[0-9]*') = ?5 AND "
@@ -498,7 +499,7 @@ static void writeEffectsOfPut(answer *a, sqlite3_stmt *put, int depth)
     sqlite3_finalize(arrived);
 }
 
-/* The puts that this chain made, and the chains that it caused without one, in one file. */
+/* What this chain caused, in one file: its puts, and chains that began without a put. */
 static void writeEffectsIn(answer *a, sqlite3 *db, const char *chain, int depth)
 {
     sqlite3_stmt *row = prepare(a, db, SELECT "source = ?1 AND NOT (kind = 'chain' AND EXISTS (SELECT 1 FROM rows AS p "

@@ -183,7 +183,7 @@ struct accessGroup {
     uint64_t at;            /* its ASG */
     uint64_t refusing;      /* a bit for each of its first 64 rules to write */
     uint64_t toldAt;        /* monotonic ns; 0: never */
-    int      isTold;        /* that it refuses was told, and not yet that it allows again */
+    int      isTold;        /* the last line about it says that it refuses */
 };
 
 /* Which of its rules to write refuse now. 0, or -1: it cannot be read, or is another one. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A put through a CA link knows the chain in which the link wrote, and that chain the put with which it began; so puts
- * lead back to puts, and a PV that comes again and again on this way is in a circle. That is certain. That a client
- * writes in answer to an update is not: it may have both for other reasons.
+ * A put through a CA link knows the chain in which the link wrote. This chain knows the put with which it began. So a
+ * put leads back to an earlier put; a PV that comes back again and again is in a circle, for certain. An answer of a
+ * client to an update is a guess: it may write for another reason.
  */
 #include <math.h>
 #include <stdio.h>

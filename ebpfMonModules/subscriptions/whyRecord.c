@@ -573,7 +573,7 @@ static int isInput(const ebpfMonWhyPlace *p, const ebpfMonField *f)
 static int findInputFault(look *l, const ebpfMonWhyPlace *p, const recordState *s, int depth, char *text, size_t size)
 {
     double age = findAge(p, s, l->now);
-    /* A link that could not be read makes it INVALID (dbGetLink), so that it has not read this one */
+    /* dbGetLink makes a record INVALID if it cannot read a link: such a record may not have taken this input */
     int isGood = s->sevr < INVALID_ALARM && age >= 0 && age <= LATE_SECONDS;
     const ebpfMonRecType *type = &p->cat->rtype[p->cat->rec[p->record].rtype];
     int isFound = 0;

@@ -99,8 +99,8 @@ int ebpfMonWhyFindPut(const char *ioc, const char *record, const char *field, eb
 
 /* --- put-callbacks ----------------------------------------------------------------------------------------------- */
 
-/* Of the records for which a put-callback to this one waits, one that is active, or else one that is not (as a motor
- * that moves). NULL: no put-callback waits. */
+/* A record for which a put-callback to "record" waits. An active record first; a motor that moves is not active. NULL:
+ * no put-callback waits. */
 static const ebpfMonActiveRecord *findAwaited(ebpfMonIocWaits *ioc, uint32_t record)
 {
     const ebpfMonActiveRecord *found = NULL;

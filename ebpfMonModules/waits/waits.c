@@ -181,8 +181,8 @@ static int isNoteOf(const putNote *n, const ebpfMonIocWaits *ioc, const ebpfMonW
            strcmp(n->pv, put->field) == 0 && (!put->peer[0] || strcmp(n->peer, put->peer) == 0);
 }
 
-/* A put that was not there when its record was looked at before has begun since. If one put only can be meant, its time
- * is exact; if all that can be meant are of one client, it is this one. */
+/* A put that the look before did not find has begun since then. If only one put can be meant, its time is exact; if
+ * several can, and all are of one client, this is the client. */
 static void findBegin(ebpfMonWaits *w, const ebpfMonIocWaits *ioc, ebpfMonWaitingPut *put)
 {
     uint64_t before = (uint64_t)((w->round + PERIOD) * 1e9), earliest = put->since > before ? put->since - before : 0;

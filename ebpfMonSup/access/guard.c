@@ -92,8 +92,9 @@ static const char *findFault(const rulesProbe *p)
     return NULL;
 }
 
-/* Access security calls this under its lock when it has read its file, in the thread that lets it. Whoever makes a put
- * must not ask for that lock: its owner waits for clients (casAccessRightsCB), and those for records. */
+/* Access security calls this under its lock, in the thread that calls asInit, when the file is read. A thread that
+ * makes a put must not request this lock: its owner waits for clients (casAccessRightsCB), and clients wait for
+ * records. */
 static void lookAtRules(ASCLIENTPVT client, asClientStatus status)
 {
     rulesProbe *p = asGetClientPvt(client);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Notes the client of each put to QSRV 2. pvxs serves all clients in one thread, and in it QSRV 2 makes a put in the
- * handler that it has given for the operation; its access security gets no port. So before the server starts, each
- * source of QSRV 2 is replaced by one that passes everything on, with another handler of puts around that one.
+ * Notes the client of each put to QSRV 2. pvxs serves all clients in one thread. There a handler of QSRV 2 makes the
+ * put, and access security gets no port. So before the server starts, each source of QSRV 2 is replaced by a source of
+ * ours, which passes everything on, and wraps the handler of puts.
  */
 #define PVXS_ENABLE_EXPERT_API /* has ChannelControl::updateInfo */
 

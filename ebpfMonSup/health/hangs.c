@@ -320,9 +320,8 @@ static uint64_t findLockSet(const ebpfMonHangFinder *finder, const struct ebpfMo
 /*
  * Since when (monotonic ns) this thread holds its lock set; 0: it does not hold it. The thread table has the holder of
  * a lock set and the threads that wait for it. The holder is the thread that does not wait in the kernel for a mutex.
- * If all of them wait, the holder is the thread that requested the lock set first; if it is not certain which one that
- * is, any of them may be. If another thread released the lock set after that request, the holder has it since this
- * release.
+ * If all of them wait, the holder is the thread that requested the lock set first; if that is not certain, any of them
+ * may be. If another thread released the lock set after that request, the holder has it since this release.
  */
 static uint64_t findHeldSince(const ebpfMonHangFinder *finder, const ebpfMonSeenThread *threads, unsigned count,
                               unsigned i)

@@ -61,8 +61,8 @@ uint64_t ebpfMonProcProgram(pid_t pid);
  * is gone. */
 pid_t ebpfMonProcForkedFrom(pid_t pid);
 
-/* Nonzero: this process has ended, or is about to: none of its threads runs code of its program any more. A large one
- * needs a second until it has given its memory back, and one that writes a core dump needs longer. procInfo.c */
+/* Nonzero: this process has ended, or is about to: none of its threads runs code of its program any more. A large
+ * process needs a second to give its memory back, a core dump takes longer. procInfo.c */
 int ebpfMonProcIsEnding(pid_t pid, uint64_t start);
 
 /* Nonzero: the process with this start time lives; also if that cannot be read, because we have no file or no memory

@@ -318,9 +318,9 @@ static int isOutputArray(const char *devName)
 }
 
 /*
- * EBPFMON_REC_… of the record types of Base whose process() does not change the time stamp each time that it completes,
- * or that leave it before. From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec). Up to 7.0.3 each of
- * these does so less often; what is said of it here costs a trap there, and no count.
+ * EBPFMON_REC_… of the record types of Base whose process() may complete without a new time stamp, or return before.
+ * From the sources of R7.0.1 to R7.0.8.1 (modules/database/src/std/rec). Up to 7.0.3 these types do so less often:
+ * there the flag costs a trap, and no count.
  */
 static uint8_t findStampFlags(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
                               const char *devName)
@@ -418,8 +418,8 @@ static void readRecord(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfM
     else if (strcmp(devName, "stream") == 0) /* a protocol may write to TIME (matchValue, StreamEpics.cc) */
         read->flags |= EBPFMON_REC_SETS_TSE;
     else if (strncmp(devName, "asynOctetWrite", 14) == 0 && strcmp(rt->name, "waveform") != 0)
-        read->flags |= EBPFMON_REC_TIMED; /* with asyn:READBACK it gets that of the driver, which may be before the last
-                                           * one (processCommon, devAsynOctet.c) */
+        read->flags |= EBPFMON_REC_TIMED; /* asyn:READBACK: the time stamp is the driver's, which may be earlier than
+                                           * the last one (processCommon, devAsynOctet.c) */
 }
 
 /* The IOC may be changing a link: so it is read once more a moment later. */

@@ -60,9 +60,8 @@ uint32_t ebpfMonRecordLinksCountOdd(const ebpfMonRecordLinks *links);
 
 /* Nonzero: the catalogue has other links, or other flags. */
 int ebpfMonRecordLinksDiffer(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links);
-/* Sets a byte of "missed", by record of the catalogue, for each record of which a processing may not have been counted
- * since the change: a record that has other links made or makes it process, or it has a flag that it did not have
- * before. */
+/* Sets a byte of "missed" for each record of the catalogue whose processings may be missing since the change: a record
+ * with new flags, and what a record with other links made or makes process. */
 void ebpfMonRecordLinksFindMissed(const ebpfMonCatalogue *cat, const ebpfMonRecordLinks *links, uint8_t *missed);
 
 /* Follows the links of the catalogue from the first "count" records of "queue". Each record that has no byte in

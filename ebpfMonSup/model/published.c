@@ -373,7 +373,7 @@ static void addToList(ebpfMonPutValues *values, ebpfMonPutList *list, const ebpf
 
 #define RUN_NS   (60 * EBPFMON_SECOND_NS) /* after such a pause another run begins */
 #define RUN_ROWS 40
-#define WRITER_ROWS 100 /* a writer that has so many, of whatever PVs, gets one for each PV that it goes on with */
+#define WRITER_ROWS 100 /* from so many rows on, a writer has one row for each further PV */
 
 /* More puts of one run are one row. Of what people do each put counts; links write all the time. */
 static const unsigned runRows[ebpfMonPutKinds] = { [ebpfMonPutByClient] = RUN_ROWS, [ebpfMonPutAutomatic] = 10 };
@@ -421,8 +421,8 @@ static unsigned findRun(const ebpfMonPutList *list, const ebpfMonPut *put, unsig
     return rows;
 }
 
-/* Adds the put to its run, if that has so many puts that it is one row: the newest put, how many there were, and the
- * first. Returns 0: the put is a row of its own. */
+/* Adds the put to its run, if the run is long enough to be one row: the newest put, the number of puts, and the first.
+ * Returns 0: the put is a row of its own. */
 static int addToRun(ebpfMonPutValues *values, ebpfMonPutKind kind, const ebpfMonPut *put)
 {
     ebpfMonPutList *list = &values->of[kind];

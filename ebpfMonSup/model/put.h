@@ -137,8 +137,8 @@ typedef struct ebpfMonPut {
                                * the record processing that it completes: the other one. iocId 0: none, or not known */
     uint8_t  messageTrace[16]; /* id of a trace that begins with its message: both hosts compute the same
                            * (traceSpans.h). All 0: no message, or not known */
-    uint8_t  trace[16];   /* id of the trace of which it is a part, the same as that of the put which caused it
-                           * (putTraces.h). All 0: not known */
+    uint8_t  trace[16];   /* id of its trace, in which the put that caused this one is, too (putTraces.h). All 0: not
+                           * known */
     char     root[EBPFMON_NAME_SIZE];     /* root of its chain; empty: there is none, or it is not known */
     char     cause[200];  /* what started that chain: "scan .1 second", "I/O Intr", "put by U@H" … */
     ebpfMonThrough through;

@@ -51,7 +51,7 @@ void ebpfMonLastValuesFree(ebpfMonLastValues *values);
 /* A value was read (ebpfMonWireValue). */
 void ebpfMonLastValuesSet(ebpfMonLastValues *values, const ebpfMonWireEvent *event);
 
-/* A put: *old is the value before it, and the value that it wrote is the last one now. */
+/* A put: *old gets the last value; from now on the new value is the last one. */
 void ebpfMonLastValuesExchange(ebpfMonLastValues *values, const ebpfMonWireEvent *event, ebpfMonOldValue *old);
 
 /* The server of this connection ended, or may have ended: its PVs may begin anew. */

@@ -33,8 +33,8 @@ typedef struct ebpfMonOtherServers ebpfMonOtherServers;
 void ebpfMonOtherServersAddEvent(ebpfMonOtherServers *others, const ebpfMonWireEvent *event, uint64_t now);
 
 /* Sets the published rows, and logs a server that is new among them. Once a second. Forgets servers that have ended, or
- * do not listen any more. One that the follower watches, or that it may still find, is left out. Those whose IOC name
- * matches "filter" are listed in "known", too. */
+ * do not listen any more. Leaves out what the follower watches, or may still find. Those whose IOC name matches
+ * "filter" are listed in "known", too. */
 void ebpfMonOtherServersPublish(ebpfMonOtherServers *others, const ebpfMonFilter *filter, uint64_t now);
 
 /* --- puts to the monitor's own PVs ---

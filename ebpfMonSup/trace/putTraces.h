@@ -17,7 +17,7 @@ ebpfMonPutTraces *ebpfMonPutTracesNew(uint64_t salt);
 void ebpfMonPutTracesFree(ebpfMonPutTraces *traces); /* NULL does no harm */
 
 /* Sets put->trace, and notes it for what the chain of the put causes: those puts must come later. The put has its
- * messageTrace. One of which it is not certain what caused it is the first of its trace. */
+ * messageTrace. If the cause is not certain, the put is the first of its trace. */
 void ebpfMonPutTracesSetId(ebpfMonPutTraces *traces, ebpfMonPut *put);
 
 #endif

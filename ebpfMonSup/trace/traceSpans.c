@@ -210,9 +210,9 @@ static const uint8_t *findCauseId(const ebpfMonTraceSpansUses *uses, const ebpfM
     return chain->iocId ? ebpfMonTracesFindFinishedId(uses->traces, chain) : NULL;
 }
 
-/* Chooses the id of the trace, and those of the open traces that caused it, unless they have one: that of the trace
- * that caused this one, if it is known here; else of the message that caused this trace, or of a message that it sent.
- * Both ends of a message compute the same id. "depth": 0 at first. */
+/* Chooses the id of the trace; first, if they have none yet, the ids of the open traces that caused this one. It is the
+ * id of the causing trace, if that is known here; else of the message that caused this trace, or of one that this trace
+ * sent. Both ends of a message compute the same id. "depth": 0 at first. */
 static void chooseId(const ebpfMonTraceSpansUses *uses, ebpfMonTrace *trace, unsigned depth)
 {
     const ebpfMonPutSummary *put = trace->put;

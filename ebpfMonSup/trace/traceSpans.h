@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Traces as spans of OpenTelemetry: one for the first chain, one for each record, one for each chain that was handed
- * over, and one for each message that the trace sent or that caused it. Event thread only.
+ * Traces as spans of OpenTelemetry. A span is a chain (the first, or handed over), a record, or a message (that caused
+ * the trace, or was sent in it). Event thread only.
  */
 #ifndef EBPFMON_TRACESPANS_H
 #define EBPFMON_TRACESPANS_H

@@ -258,7 +258,7 @@ static int followOne(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
     return 0;
 }
 
-/* Its user pays for the CPU time that it takes, without that of others which were looked at meanwhile. If the monitor
+/* Its user pays for the CPU time of this IOC, and not for processes that were looked at meanwhile. If the monitor
  * is started when many IOCs run, their start is free. */
 static void followTarget(ebpfMonFollower *f, followRound *r, ebpfMonTarget *t)
 {

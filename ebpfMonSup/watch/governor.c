@@ -419,7 +419,7 @@ static uint32_t findAffordable(ebpfMonTarget *t, ebpfMonLevel *level, ebpfMonAtt
     return 0;
 }
 
-/* The cost is measured from now on, so that it is that of the probes that are attached now. */
+/* Measures the cost anew: other probes are attached now. */
 static void beginCost(const ebpfMonGovernor *g, ebpfMonTarget *t)
 {
     struct ebpfMonHits hits;

@@ -34,8 +34,8 @@ int ebpfMonPidNotesTake(ebpfMonPidNotes *notes, pid_t pid);
 /* --- what is known of a process ---
  *
  * What the finder of IOCs knows of each process that it has seen: when it was looked at, and what was found then. A
- * process is forgotten when its place is needed for another one. Then it is seen for the first time once more: the
- * finder looks at it again, and does not know any more that it waits for a library, or that it is set aside.
+ * process is forgotten when another one needs its place. The finder then looks at it as at a new one: that it waited
+ * for a library, or was set aside, is not known any more.
  *
  * The follower owns it.
  */

@@ -472,8 +472,8 @@ static void endInterruption(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->followed->records.resumed = NULL;
 }
 
-/* A record that was busy and has completed while the probes were being attached. Else the chain that begins it the next
- * time would not be known as the one that did. */
+/* For a record that was busy, and completed while the probes were being attached. Else the next chain that begins it
+ * would be taken for one that only finds it busy. */
 static void forgetCompleted(ebpfMonTarget *t)
 {
     for (uint32_t i = 0; i < t->cat->count; i++) {

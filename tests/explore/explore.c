@@ -109,7 +109,7 @@ static unsigned drawNumber(unsigned below)
     return (unsigned)((x.random * 0x2545f4914f6cdd1dull >> 33) % below);
 }
 
-/* One of so many alternatives, of which the first one is that the present thread goes on ("mayGoOn"). */
+/* Chooses one of "count" alternatives. "mayGoOn": the first one is that the present thread goes on. */
 static unsigned choose(unsigned count, int mayGoOn)
 {
     if (count <= 1)

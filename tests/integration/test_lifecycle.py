@@ -193,7 +193,7 @@ def costs(monitor):
 
 
 def test_each_ioc_has_its_own_cost(new_ioc, monitor):
-    """A busy IOC, one that does nothing, and one that comes when the busy one has ended."""
+    """A busy IOC, an idle one, and a third that comes when the busy one has ended."""
     monitor.set_filter(BUDGET=0, TIMED=100)  # each chain of the busy IOC is a trap
     busy = new_ioc(db.READY + "".join(db.counter(f"B{i}", SCAN=".1 second") for i in range(300))).start()
     idle = new_ioc(db.READY).start()

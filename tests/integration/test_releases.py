@@ -82,7 +82,7 @@ def test_layout_is_the_known_one(tmp_path):
     ("dbLockPvt.h", "lockSet     *plockSet;", "ALL(LockRecord, plockSet, 24), other releases have ALL(LockRecord, plockSet, 16)"),
 ], ids=["subscription", "notify", "lock"])
 def test_layout_names_a_changed_struct(tmp_path, file, before, named):
-    """A release in which a struct that all shared has one more member is refused, and the code that believes in it is named."""
+    """A release with one more member in a struct that all others share is refused. The message names the code that uses it."""
     source, folder = tmp_path / "base", tmp_path / "layouts"
     folder.mkdir()
     for part in "configure", "modules/libcom", "modules/ca", "modules/database":

@@ -74,7 +74,7 @@ def notes(monitor):
 
 
 def test_gone_iocs(start, new_ioc):
-    """One that crashed, one that ended and came back unseen, one that ended unseen, and one that is there all the time."""
+    """Four IOCs: the first crashed; while nobody looked, the second ended and came back, the third ended; the last stays."""
     crashed, back, missing, there = (new_ioc(db.READY).start() for _ in range(4))
     monitor = start()
     for ioc in crashed, back, missing, there:

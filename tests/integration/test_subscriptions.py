@@ -555,8 +555,8 @@ def feedback(monitor, pv):
 
 
 def test_clients_that_write_in_turn(new_ioc, new_monitor):
-    """Two clients overwrite each other, one answers the updates that it causes. Not told of: two that write the same value, one that writes
-    as often without a subscription, and one that has subscribed and writes once."""
+    """Two clients overwrite each other, a third answers the updates that it causes. No fault: two clients write the same value; a client
+    writes as often without a subscription, or has a subscription and writes once."""
     ioc = new_ioc(db.READY + "".join(db.record("ao", name) for name in ("FIGHT", "SAME", "ANSWER", "RAMP", "ONCE"))).start()
     monitor = new_monitor().start()
     monitor.wait_ioc(ioc)

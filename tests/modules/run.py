@@ -94,7 +94,7 @@ def modules():
     text += "".join(pair(f"STATS:{name}", "ai", DTYP="IOC stats", INP=f"@{name}", **scan) for name, scan in (
         ("ioc_cpuload", {"SCAN": ".5 second"}), ("fd", {"SCAN": "I/O Intr"}), ("scanOnceQueueUsed", {"SCAN": "I/O Intr"}),
         ("cbLowQueueUsed", {"SCAN": "I/O Intr"})))
-    # one that waits for the answer, one that hears the answers to it, and one without an answer
+    # ASK waits for answers, HEAR takes the same answers, MUTE expects none
     text += pair("STREAM:ASK", "ai", DTYP="stream", INP="@test.proto fast L0", SCAN=".2 second")
     text += pair("STREAM:HEAR", "ai", DTYP="stream", INP="@test.proto heard L0", SCAN="I/O Intr")
     text += pair("STREAM:MUTE", "ai", DTYP="stream", INP="@test.proto mute L0", SCAN=".5 second")

@@ -93,7 +93,7 @@ static epicsTimeStamp readTime(void)
     return time;
 }
 
-/* A chain that was handed over may end before the one that handed it over, and stands behind it. */
+/* A chain may end before its source chain, and yet stands behind it. */
 static void testTime(void)
 {
     struct ebpfMonChain c = sceneChain("thread", 1, 102 * MS, 2), early = sceneChain("cbLow", 2, 103 * MS, 3);
