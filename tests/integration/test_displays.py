@@ -387,7 +387,7 @@ def test_one_ioc(live, module_ioc):
 
 @pytest.mark.parametrize("name, wanted", [
     ("ebpfMonActivity.bob", "PROC_HEAT PROC_HEAT_NAMES CHAIN_HEAT CHAIN_HIST CHAIN_P50 CHAIN_P99 CHAIN_MAX"),
-    ("ebpfMon.bob", "IOC_CNT IOC_GONE_CNT HANG_CNT PUT_BAD_OPEN_CNT LOST_CNT COST CPU LOG_STATE OTLP_STATE PACKET_STATE "
+    ("ebpfMon.bob", "IOC_CNT IOC_GONE_CNT IOC_STILL_CNT HANG_CNT PUT_BAD_OPEN_CNT LOST_CNT COST CPU LOG_STATE OTLP_STATE PACKET_STATE "
                     "PUTS IOC_NAMES IOC_NOTES IOC_CPU_LOADS IOC_LOCK_HELD_TIMES PROC_TOP CHAIN_TOP PUT_RATE PROC_RATE PUT_LAST"),
     ("ebpfMonPuts.bob", "PUTS AUTO_PUTS AUTO_PUT_LAST BAD_PUTS PUT_BAD_ACK PUT_BAD_ALARM PUT_BAD_LAST LOSSES UNFOUND PUT_RATE LOG_STATE LOG_MSG "
                         "LOG_LOST_CNT PACKET_STATE"),
@@ -483,6 +483,18 @@ def test_no_light_is_green_without_values():
             assert [states[str(bob.evaluate(formula, lambda n, s=s: s if n.endswith("SEVR") else 1))] for s in range(4)] == \
                 ["OK", "MINOR", "MAJOR", "INVALID"], formula
     assert len(lights) > 40
+
+
+def test_lights_of_tiles_are_of_what_stands_beside_them():
+    """The light of a tile is the severity of its two numbers, no more and no less."""
+    tiles = 0
+    for w, macros in bob.widgets(OP / "bob", "ebpfMon.bob", {"P": "P:"}):
+        if w.findtext("file") == "_ebpfMonTile.bob":
+            inside = {i.findtext("name"): bob.pvs(i, m) for i, m in bob.widgets(OP / "bob", "_ebpfMonTile.bob", macros)}
+            lights = {pv.removesuffix(".SEVR") for pv in inside["Light"] if pv.endswith(".SEVR")}
+            assert lights == {*inside["Value"], *inside["Note"]}, macros["TITLE"]
+            tiles += 1
+    assert tiles == 8
 
 
 def test_percentiles_are_marked():
