@@ -21,7 +21,8 @@ static const topTableSpec topTableSpecs[topTables] = {
         {"PUT_TIMES", "time", topAsTime}, {"PUT_PVS", "PV", topAsText, .fit = topFitKeep},
         {"PUT_OLD_VALUES", "old", topAsText, .fit = topFitFirst}, {"PUT_VALUES", "new", topAsText},
         {"PUT_WRITERS", "writer", topAsText}, {"PUT_IOCS", "IOC", topAsText, .fit = topFitFirst},
-        {"PUT_RESULTS", "result", topAsText}, {"PUT_REASONS", "why unexpected", topAsText, .fit = topFitFirst},
+        {"PUT_RESULTS", "result", topAsText, topFlagResult},
+        {"PUT_REASONS", "why unexpected", topAsText, .fit = topFitFirst},
         {"PUT_BAD_FLAGS", "", topAsFlag, topFlagMajor}}, 1, 0},
     [topBadPuts] = {"UNEXPECTED PUTS that nobody acknowledged, newest first", {
         {"PUT_BAD_TIMES", "time", topAsTime}, {"PUT_BAD_PVS", "PV", topAsText, .fit = topFitKeep},
@@ -32,7 +33,7 @@ static const topTableSpec topTableSpecs[topTables] = {
         {"AUTO_PUT_OLD_VALUES", "old", topAsText, .fit = topFitFirst}, {"AUTO_PUT_VALUES", "new", topAsText},
         {"AUTO_PUT_WRITERS", "writer", topAsText, .fit = topFitFirst},
         {"AUTO_PUT_ORIGINS", "link and cause", topAsText}, {"AUTO_PUT_IOCS", "IOC", topAsText, .fit = topFitFirst},
-        {"AUTO_PUT_RESULTS", "result", topAsText},
+        {"AUTO_PUT_RESULTS", "result", topAsText, topFlagResult},
         {"AUTO_PUT_REASONS", "why unexpected", topAsText, .fit = topFitFirst}}, 1, 0},
     [topIocs] = {"IOCS", {
         {"IOC_NAMES", "IOC", topAsText}, {"IOC_PIDS", "pid", topAsCount, .fit = topFitFirst},

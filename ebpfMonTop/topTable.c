@@ -455,9 +455,25 @@ void topTableFormat(const topTable *table, unsigned row, unsigned column, int is
         formatNumber(it->numbers[row], format, text, size);
 }
 
+/* The beginnings of results (ebpfMonPutOutcome) of puts that were not made as they were sent. */
+static int isOther(const char *result)
+{
+    static const char *const others[] = {"became", "denied", "fails", "lost", "answered OK"};
+
+    if (result[0] == 'x') /* of puts in one row: how many, then the result of the newest */
+        result += strcspn(result, " ") + 1;
+    for (unsigned i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (strncmp(result, others[i], strlen(others[i])) == 0)
+            return 1;
+    return 0;
+}
+
 topStyle topTableGetStyle(const topTable *table, unsigned row)
 {
     int severity = getFlag(table, row, topFlagSeverity);
+
+    for (unsigned i = 0; i < table->columns && !severity; i++)
+        severity = table->spec->column[i].flag == topFlagResult && isOther(table->column[i].texts[row]);
 
     return severity == MAJOR_ALARM || getFlag(table, row, topFlagMajor) ? topMajor :
            severity || getFlag(table, row, topFlagMinor) ? topMinor : (topStyle)table->spec->severity;

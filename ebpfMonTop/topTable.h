@@ -82,7 +82,8 @@ typedef enum {
     topFlagMajor,   /* not 0: the row is MAJOR */
     topFlagMinor,
     topFlagSeverity, /* the row has this severity */
-    topFlagAtLeast  /* not 0: the first number of the row is a lower bound */
+    topFlagAtLeast, /* not 0: the first number of the row is a lower bound */
+    topFlagResult   /* a text: the row is MINOR if the put was not made as it was sent */
 } topFlag;
 
 typedef enum {

@@ -15,7 +15,7 @@ LONG = "LONG" + 36 * "X"  # with any prefix it is cut in lists
 
 @pytest.fixture(scope="module")
 def ioc(module_ioc):
-    return module_ioc(db.READY + db.record("ao", "AO", HOPR="200", DRVH="200") + db.record("ao", "BO") +
+    return module_ioc(db.READY + db.record("ao", "AO", HOPR="200", DRVH="200") + db.record("ao", "BO") + db.record("ao", "LIMITED", DRVH="10") +
                       db.record("stringout", "TEXT") + db.record("ao", "TARGET") +
                       db.record("ao", "LINK", OUT="$(P)TARGET PP", VAL="3.5") + db.chain("C", 5) +
                       db.record("ao", LONG)).start()
@@ -222,6 +222,11 @@ def test_screen_follows_and_colours(quiet, ioc, terminal):
     screen.type("p")
     ioc.put("BO", 8.125)
     screen.wait(lambda t: "8.125" in t, "a put that was just made")
+    assert screen.colour("8.125") == "default"
+    for i in range(2):  # a put that was not made as it was sent; then its row is not the newest
+        ioc.put("LIMITED", 12.5 + i)
+        screen.wait(lambda t, i=i: re.search(rf"{12.5 + i} .*became 10", t), "the limited put")
+        assert screen.colour(f"{12.5 + i} ") == "brown"
     ioc.put("BO", 7.25)
     screen.type("q")
     until(lambda: screen.ended() is not None, 10, "its end")
