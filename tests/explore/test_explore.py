@@ -42,6 +42,9 @@ DEFECTS = {
         "group", "passSet", 2),
 }
 
+# What is wrong today, and stands in documentation/develop/counting.md: the scene, and the preemptions that show it.
+KNOWN = {"beginPut": 2, "beginGroup": 2}
+
 
 def make(*arguments):
     done = subprocess.run(["nice", "-n", "3", "make", "-s", "-C", HERE, *arguments], text=True, errors="replace",
@@ -73,3 +76,13 @@ def test_old_defects(tmp_path):
                              stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE)
         found = re.search(r"FAILED with (\d+) preemption", out.stdout)
         assert out.returncode == 1 and found and int(found[1]) == preemptions, f"not found: {what}\n{out.stdout}"
+
+
+@pytest.mark.parametrize("scene", KNOWN)
+def test_known_defects(scene):
+    """Each is still there, and leaves a count one too low; else the limits say too much."""
+    make("-j2")
+    out = subprocess.run(["nice", "-n", "3", HERE / "O.explore" / "explore", "-p", str(KNOWN[scene]), scene],
+                         stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE)
+    assert re.search(r"FAILED with 2 .*has processed 3 times, and its count is 2, without a mark", out.stdout), \
+        f"{scene} is mended: more preemptions in scenes.c, and out of counting.md\n{out.stdout}"
