@@ -518,7 +518,7 @@ static void publishState(ebpfMonPublisher *p)
     ebpfMonPublishedUnlock();
 }
 
-static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
+static void makeIocRow(const ebpfMonTarget *t, const ebpfMonIocPart *part, ebpfMonIocRow *row)
 {
     snprintf(row->name, sizeof(row->name), "%s", t->name);
     row->pid = (int32_t)t->pid;
@@ -530,7 +530,7 @@ static void makeIocRow(const ebpfMonTarget *t, ebpfMonIocRow *row)
     row->severity = row->note[0] && !t->remark ? MINOR_ALARM : NO_ALARM;
     row->cost = ebpfMonTargetGetWholeCost(t);
     row->timed = t->level >= ebpfMonLevelChains ? round(t->timed) : NAN;
-    row->procCount = t->publisher.procCount;
+    row->procCount = part ? part->processed : 0;
 }
 
 static void makeGoneRow(const ebpfMonGoneIoc *gone, ebpfMonIocRow *row)
@@ -586,6 +586,7 @@ static void publishIocs(ebpfMonPublisher *p)
     ebpfMonPublished *published;
     unsigned n = 0, gone, others, shown = 0;
     double cost = 0, timed = NAN;
+    ebpfMonIocPart *part;
     int isWatched = 0;
 
     ebpfMonTargetsLock(p->targets);
@@ -594,14 +595,17 @@ static void publishIocs(ebpfMonPublisher *p)
         for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(p->targets); t; t = t->next) {
             if (t->gone || (t->cat == NULL) != pass)
                 continue;
+            part = ebpfMonRankingsFindIoc(p->rankings, t);
             if (n < EBPFMON_IOCS_MAX)
-                makeIocRow(t, &p->row[n++]);
+                makeIocRow(t, part, &p->row[n++]);
             cost += ebpfMonTargetGetWholeCost(t);
             isWatched |= t->level > ebpfMonLevelOff;
             if (t->level >= ebpfMonLevelChains)
                 timed = fmin(timed, round(t->timed));
-            p->slowUntimed += t->slowUntimed - t->publisher.slowUntimed;
-            t->publisher.slowUntimed = t->slowUntimed;
+            if (part) {
+                p->slowUntimed += t->slowUntimed - part->slowUntimed;
+                part->slowUntimed = t->slowUntimed;
+            }
             shown += t->level > ebpfMonLevelOff ? t->shown : 0; /* its records stay for a later filter */
         }
     ebpfMonTargetsUnlock(p->targets);

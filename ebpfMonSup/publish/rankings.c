@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <ellLib.h>
 #include <epicsTime.h>
 #include <math.h>
 #include <stdio.h>
@@ -469,6 +470,17 @@ typedef struct {
     struct ebpfMonRootStat stat;
 } slowRoot;
 
+/* The part of an IOC, found by its iocId. */
+typedef struct {
+    ELLNODE  node;
+    uint32_t iocId;
+    uint64_t slotAt;  /* ebpfMonTarget.slotAt of the arrays: with other slots the counts begin anew */
+    void     *arrays;
+    uint64_t *counts; /* at the last publication, by index of the catalogue, as the next */
+    float    *rate;
+    ebpfMonIocPart shared;
+} iocPart;
+
 /* A watched record. It has the same index as its row in the published values. */
 typedef struct {
     char     record[EBPFMON_NAME_SIZE]; /* as the operator named it: perhaps an alias */
@@ -484,6 +496,7 @@ struct ebpfMonRankings {
     uint64_t *counts;    /* processings of the records of one IOC */
     size_t   countRoom;
     uint64_t processed;  /* processings since the start, also of IOCs that have ended */
+    ELLLIST  parts;      /* iocPart */
     busyRecord busy[EBPFMON_TOP_MAX];
     ebpfMonProcRow procRow[EBPFMON_TOP_MAX];
     unsigned busyCount;
@@ -510,16 +523,75 @@ ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankin
     if (r) {
         r->targets = targets;
         r->sources = sources;
+        ellInit(&r->parts);
     }
     return r;
+}
+
+static void freePart(ebpfMonRankings *r, iocPart *part)
+{
+    ellDelete(&r->parts, &part->node);
+    free(part->arrays);
+    free(part);
 }
 
 void ebpfMonRankingsFree(ebpfMonRankings *r)
 {
     if (!r)
         return;
+    while (ellFirst(&r->parts))
+        freePart(r, (iocPart *)ellFirst(&r->parts));
     free(r->counts);
     free(r);
+}
+
+static iocPart *findPart(ebpfMonRankings *r, const ebpfMonTarget *t)
+{
+    iocPart *part;
+
+    for (part = (iocPart *)ellFirst(&r->parts); part; part = (iocPart *)ellNext(&part->node))
+        if (part->iocId == t->iocId)
+            return part;
+    part = calloc(1, sizeof(*part));
+    if (part) {
+        part->iocId = t->iocId;
+        ellAdd(&r->parts, &part->node);
+    }
+    return part;
+}
+
+ebpfMonIocPart *ebpfMonRankingsFindIoc(ebpfMonRankings *r, const ebpfMonTarget *t)
+{
+    iocPart *part = findPart(r, t);
+
+    return part ? &part->shared : NULL;
+}
+
+/* With arrays for the records of the IOC. NULL without memory. */
+static iocPart *findCounted(ebpfMonRankings *r, const ebpfMonTarget *t)
+{
+    iocPart *part = findPart(r, t);
+    void *arrays;
+
+    if (!part || (part->arrays && part->slotAt == t->slotAt))
+        return part;
+    arrays = ebpfMonArraysMake((size_t)t->cat->count + 1, (const ebpfMonArrayPart[]){
+        EBPFMON_PART(part->counts), EBPFMON_PART(part->rate),
+    }, 2);
+    free(part->arrays);
+    part->arrays = arrays;
+    part->slotAt = t->slotAt;
+    return arrays ? part : NULL;
+}
+
+/* Of IOCs that are forgotten. */
+static void dropParts(ebpfMonRankings *r)
+{
+    for (iocPart *part = (iocPart *)ellFirst(&r->parts), *next; part; part = next) {
+        next = (iocPart *)ellNext(&part->node);
+        if (!ebpfMonTargetsFindById(r->targets, part->iocId))
+            freePart(r, part);
+    }
 }
 
 static void copyWatched(ebpfMonRankings *r, const ebpfMonPublished *published)
@@ -549,25 +621,25 @@ static void insertBusy(ebpfMonRankings *r, busyRecord b)
 }
 
 /* Returns the processings per second of all records of this IOC that are shown. */
-static double countIoc(ebpfMonRankings *r, ebpfMonTarget *t, double seconds)
+static double countIoc(ebpfMonRankings *r, ebpfMonTarget *t, iocPart *part, double seconds)
 {
     double rate = 0;
 
     r->sources->countRecords(t, r->counts);
     for (uint32_t i = 0; i < t->cat->count; i++) {
-        uint64_t count = r->counts[i], before = t->publisher.counts[i], delta = count >= before ? count - before : 0;
+        uint64_t count = r->counts[i], before = part->counts[i], delta = count >= before ? count - before : 0;
 
-        t->publisher.counts[i] = count;
-        t->publisher.rate[i] += 0.5f * ((float)((double)delta / seconds) - t->publisher.rate[i]);
-        if (delta == 0 && t->publisher.rate[i] < 1e-3f)
-            t->publisher.rate[i] = 0;
+        part->counts[i] = count;
+        part->rate[i] += 0.5f * ((float)((double)delta / seconds) - part->rate[i]);
+        if (delta == 0 && part->rate[i] < 1e-3f)
+            part->rate[i] = 0;
         if (!(t->how[i] & EBPFMON_SHOWN))
             continue;
         r->processed += delta;
-        t->publisher.procCount += delta;
+        part->shared.processed += delta;
         rate += (double)delta / seconds;
         if (count && !t->gone && t->level >= ebpfMonLevelCounts)
-            insertBusy(r, (busyRecord){ t, i, t->publisher.rate[i], count });
+            insertBusy(r, (busyRecord){ t, i, part->rate[i], count });
     }
     return rate;
 }
@@ -593,13 +665,14 @@ static void findWatched(ebpfMonRankings *r)
         w->found = 0;
         for (const ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t && !w->found; t = t->next) {
             long k = t->cat && t->slot != UINT32_MAX && !t->gone ? ebpfMonCatalogueFind(t->cat, w->record) : -1;
+            const iocPart *part = k < 0 ? NULL : findCounted(r, t);
 
-            if (k < 0)
+            if (!part)
                 continue;
             w->found = 1;
             snprintf(w->real, sizeof(w->real), "%s", ebpfMonCatalogueName(t->cat, (uint32_t)k));
-            w->procCount = t->publisher.counts[k];
-            w->procRate = (double)t->publisher.rate[k];
+            w->procCount = part->counts[k];
+            w->procRate = (double)part->rate[k];
             w->atLeast = ebpfMonTargetIsAtLeast(t, (uint32_t)k);
         }
     }
@@ -637,6 +710,7 @@ void ebpfMonRankingsPublishRecords(ebpfMonRankings *r, double seconds)
 {
     double rate = 0;
     epicsTimeStamp at;
+    iocPart *part;
 
     epicsTimeGetCurrent(&at);
     copyWatched(r, ebpfMonPublishedLock());
@@ -646,10 +720,13 @@ void ebpfMonRankingsPublishRecords(ebpfMonRankings *r, double seconds)
     for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(r->targets); t; t = t->next) {
         if (t->slot == UINT32_MAX || !t->cat)
             continue;
-        if (ebpfMonArrayGrow(&r->counts, &r->countRoom, (size_t)t->cat->count + 1, 1024, sizeof(*r->counts)))
+        part = findCounted(r, t);
+        if (!part ||
+            ebpfMonArrayGrow(&r->counts, &r->countRoom, (size_t)t->cat->count + 1, 1024, sizeof(*r->counts)))
             break;
-        rate += countIoc(r, t, seconds);
+        rate += countIoc(r, t, part, seconds);
     }
+    dropParts(r);
     makeProcRows(r);
     findWatched(r);
     ebpfMonTargetsUnlock(r->targets);

@@ -76,6 +76,15 @@ extern const ebpfMonRankingSources ebpfMonRankingSourcesKernel;
 ebpfMonRankings *ebpfMonRankingsNew(ebpfMonTargets *targets, const ebpfMonRankingSources *sources);
 void ebpfMonRankingsFree(ebpfMonRankings *rankings);
 
+/* What the publishing thread keeps of an IOC, from one second to the next. */
+typedef struct {
+    uint64_t processed;   /* processings of those of its records that are shown, since it was found */
+    uint64_t slowUntimed; /* ebpfMonTarget.slowUntimed at the last publication */
+} ebpfMonIocPart;
+
+/* That of this IOC. It exists until the IOC is forgotten. Under the targets lock; NULL without memory. */
+ebpfMonIocPart *ebpfMonRankingsFindIoc(ebpfMonRankings *rankings, const ebpfMonTarget *t);
+
 /* Publish the values of this second. Both functions take the targets lock, release it, and then take the lock of the
  * published values. They notify nobody. */
 void ebpfMonRankingsPublishRecords(ebpfMonRankings *rankings, double seconds); /* "seconds": time since the last call */

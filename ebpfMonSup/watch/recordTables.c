@@ -191,8 +191,7 @@ static int readLinks(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t index)
 static int setSlots(ebpfMonRecordTables *r, ebpfMonTarget *t, uint32_t slot)
 {
     const ebpfMonArrayPart parts[] = {
-        EBPFMON_PART(t->how), EBPFMON_PART(t->unseen), EBPFMON_PART(t->adjust), EBPFMON_PART(t->publisher.counts),
-        EBPFMON_PART(t->publisher.rate),
+        EBPFMON_PART(t->how), EBPFMON_PART(t->unseen), EBPFMON_PART(t->adjust),
     };
 
     ebpfMonTargetsLock(r->targets);
@@ -222,8 +221,6 @@ static void clearSlots(ebpfMonRecordTables *r, ebpfMonTarget *t)
     t->closures.stretch[0] = t->closures.stretch[1] = NULL;
     t->how = t->unseen = NULL;
     t->adjust = NULL;
-    t->publisher.counts = NULL;
-    t->publisher.rate = NULL;
     t->shown = 0;
     ebpfMonTargetsUnlock(r->targets);
     t->followed->trapped = 0;

@@ -131,14 +131,6 @@ typedef struct ebpfMonTarget {
         ebpfMonLateReads *reads; /* ebpfMonTargetsGetReads; NULL in tests: reads at once */
     } eventThread;
 
-    /* The publisher's own; the arrays, by index of the catalogue, are made and freed by the follower under the lock. */
-    struct {
-        uint64_t *counts;    /* at the last publication */
-        float    *rate;
-        uint64_t slowUntimed; /* at the last publication */
-        uint64_t procCount;  /* of those that are shown, since it was found */
-    } publisher;
-
     struct ebpfMonFollowed *followed; /* the follower's own (watch/followed.h); NULL: it does not follow this one */
 } ebpfMonTarget;
 

@@ -49,8 +49,6 @@ static inline ebpfMonTarget *targetTestNew(ebpfMonTargets *targets, const char *
     t->level = ebpfMonLevelTrace;
     t->how = malloc(n);
     memset(t->how, EBPFMON_SHOWN, n);
-    t->publisher.counts = calloc(n, sizeof(*t->publisher.counts));
-    t->publisher.rate = calloc(n, sizeof(*t->publisher.rate));
     ebpfMonTargetsAdd(targets, t);
     return t;
 }
