@@ -2,6 +2,7 @@
 """Processes that look like IOCs but are none, or that harm a process that reads them (tests/ioc/hostile.c). The monitor
 still finds and watches the real IOCs, soon and with little CPU time, and STATE stays Running."""
 import os
+import shutil
 import signal
 import stat
 import struct
@@ -213,6 +214,8 @@ def test_no_files(new_monitor, files):
 @pytest.fixture
 def frozen_disk(tmp_path):
     """A file system of its own. After freeze(True) each writer waits."""
+    if not shutil.which("mkfs.ext4"):
+        pytest.skip("no mkfs.ext4")
     image, folder = tmp_path / "image", tmp_path / "disk"
     folder.mkdir()
     with open(image, "wb") as f:
