@@ -17,6 +17,7 @@
 
 #include <epicsThread.h>
 
+#include "ebpfMon.h"
 #include "model/published.h"
 #include "otlp/otlp.h"
 #include "probe/hist.h"
@@ -27,6 +28,10 @@
 
 static const ebpfMonModule module;
 static ebpfMonOtlp *otlp;
+
+/* As the monitor does (ebpfMonMain.cpp). Else Base begins the thread of errlog when the exporter complains, which has no
+ * right to real-time priorities any more. */
+__attribute__((section(".preinit_array"), used)) static void (*const giveUpRealTime)(void) = ebpfMonRealTimeGiveUp;
 
 static double clockOf(clockid_t clock)
 {
