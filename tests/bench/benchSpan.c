@@ -29,8 +29,8 @@
 static const ebpfMonModule module;
 static ebpfMonOtlp *otlp;
 
-/* As the monitor does (ebpfMonMain.cpp). Else Base begins the thread of errlog when the exporter complains, which has no
- * right to real-time priorities any more. */
+/* As the monitor does (ebpfMonMain.cpp). Else Base begins the thread of errlog when the exporter complains, which has
+ * no right to real-time priorities any more. */
 __attribute__((section(".preinit_array"), used)) static void (*const giveUpRealTime)(void) = ebpfMonRealTimeGiveUp;
 
 static double clockOf(clockid_t clock)
