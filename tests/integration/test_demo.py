@@ -56,7 +56,7 @@ def test_demo(demo, tmp_path):
                  r"DEMO:SHIFT:NOTE   → shift 3: all is well  by ",
                  r'  PUT_BAD_OPEN_CNT 1 MAJOR: rule "currents": 450 is not 200 or less',
                  r"  PUT_BAD_OPEN_CNT 0 NO_ALARM",
-                 r"^ebpfMon DEMO:EBPF:  Running  (IOC machine-orbit: scan|\d+ unexpected)", r"^PUTS, newest first ", r"^UNEXPECTED PUTS ", r"^SCAN THREADS ",
+                 r"^ebpfMon DEMO:EBPF:  Running  (IOC machine-orbit(#\d+)?: scan|\d+ unexpected)", r"^PUTS, newest first ", r"^UNEXPECTED PUTS ", r"^SCAN THREADS ",
                  r"^  machine-orbit +\.1 second .* DEMO:ORBIT:X(@\S+)?$", r"^  DEMO:ORBIT:X(@\S+)? +[1-9]", r"^LATENCY of all chains   [1-9]",
                  r"^lost 0 "):
         assert re.search(line, text, re.M), f"{line}\n{text}"
