@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Prepares ebpfMon on a bare Debian 12: installs packages, builds EPICS Base and ebpfMon, and checks the kernel. Prints
-# the path of EPICS Base. Progress goes to stderr, one line for each stage; if there is nothing to do, no line. Outside
-# the tree it writes only to the cache (EBPFMON_CACHE, see epicsBase.sh).
+# Prepares ebpfMon on a bare Debian 12 or 13: installs packages, builds EPICS Base and ebpfMon, and checks the kernel.
+# Prints the path of EPICS Base. Progress goes to stderr, one line for each stage; if there is nothing to do, no line.
+# Outside the tree it writes only to the cache (EBPFMON_CACHE, see epicsBase.sh).
 #
 #   tools/setup.sh [base]      base: only packages and EPICS Base, no build of this tree
 set -eu

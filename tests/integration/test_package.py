@@ -35,6 +35,7 @@ RestartSec=0
 END
 systemctl daemon-reload
 
+dpkg --purge ebpfmon 2>/dev/null # the machine has the packages of this host
 apt install /shared/old.deb
 until_ running
 say "installed $(systemctl is-active ebpfmon) $(systemctl is-enabled ebpfmon) $(state)"
