@@ -2,13 +2,36 @@
 """Reads the monitor's JSON log; tests compare it with what clients sent."""
 import json
 import math
+import re
 import struct
 
+from . import paths
 from .wait import until
+
+SCHEMA = json.loads((paths.TOP / "documentation" / "use" / "putLog.schema.json").read_text())
 
 
 class Number(str):
     """A JSON number with its digits as in the file."""
+
+
+def check_line(value, schema=SCHEMA):
+    """A line is as its published schema says, and has no other keys."""
+    if "type" not in schema:
+        assert value in schema.get("enum", [schema.get("const")]), (value, schema)
+        return
+    kind = {str: "string", bool: "boolean", list: "array", dict: "object", int: "integer"}.get(type(value), "number")
+    if type(value) is Number and value.lstrip("-").isdigit():
+        kind = "integer"
+    assert kind in schema["type"] or (kind == "integer" and "number" in schema["type"]), (value, schema)
+    assert re.search(schema.get("pattern", ""), str(value)), (value, schema)
+    if kind == "object":
+        assert all(key in value for key in schema["required"]), (value, schema["required"])
+        for key, part in value.items():
+            assert key in schema["properties"], f"{key} is not in putLog.schema.json: {value}"
+            check_line(part, schema["properties"][key])
+    for part in value if kind == "array" else ():
+        check_line(part, schema["items"])
 
 
 class PutLog:
@@ -33,7 +56,10 @@ class PutLog:
             return []
         new = new[:new.rfind(b"\n") + 1]  # the last line may not be whole yet
         self._at += len(new)
-        self._read += [json.loads(l, parse_int=Number, parse_float=Number) for l in new.decode().split("\n")[:-1]]
+        lines = [json.loads(l, parse_int=Number, parse_float=Number) for l in new.decode().split("\n")[:-1]]
+        for line in lines:
+            check_line(line)
+        self._read += lines
         return list(self._read)
 
     def of(self, prefix):

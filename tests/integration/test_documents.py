@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Each link in the documents leads to an existing place, each file and function that a page for developers names exists,
 and each folder of the sources belongs to exactly one of these pages."""
+import email.utils
 import functools
+import json
 import re
 import subprocess
 import xml.etree.ElementTree as ET
@@ -97,12 +99,35 @@ def test_pages_name_what_there_is(path):
     words = words_of_sources()
     for name in set(re.findall(r"`(ebpfMon\w+|ebpfmon_\w+|EBPFMON_\w+|test_\w+)`", text)):
         assert name in words or f"{name}.py" in names or f"{name}.c" in names, name
+    for name, file in re.findall(r"`(\w+)`\s\(`([\w./-]+\.(?:c|h|cpp|py|sh))`\)", text):  # `name` (`file.c`): the file has this name
+        found = [paths.TOP / f for f in files if f"/{f}".endswith("/" + file)]
+        assert any(name in WORD.findall(f.read_text()) for f in found), f"{name} is not in {file}"
+
+
+def test_page_of_logs_has_all_keys():
+    """The schema of put logs, its page and the code have the same keys."""
+    schema = json.loads((paths.TOP / "documentation" / "use" / "putLog.schema.json").read_text())
+    text = (paths.TOP / "documentation" / "use" / "putLog.md").read_text()
+    source = (paths.TOP / "ebpfMonSup" / "export" / "log" / "format.c").read_text().split("/* --- JSON --- */")[1]
+    written = set(re.findall(r'\(j, "(\w+)"', source))
+    assert set(schema["properties"]) == written, set(schema["properties"]) ^ written
+    lines = text[text.index("| key | meaning |"):text.index("## Puts through a gateway")]
+    assert written <= set(re.findall(r"`(\w+)`", lines)), written - set(re.findall(r"`(\w+)`", lines))
 
 
 def test_first_pages_are_short():
     """Who comes here first reads these two."""
     for path, most in (paths.TOP / "README.md", 700), (ARCHITECTURE, 1650):
         assert len(path.read_text().split()) <= most, path.name
+
+
+def test_release_has_one_date():
+    """The newest release in the release notes, in Debian's changelog, and the date of the manual pages."""
+    day = re.search(r"(?m)^## [\d.]+ \((.*)\)$", (paths.TOP / "documentation" / "RELEASE_NOTES.md").read_text())[1]
+    built = re.search(r"(?m)^ -- .*>  (.*)$", (paths.TOP / "debian" / "changelog").read_text())[1]
+    assert str(email.utils.parsedate_to_datetime(built).date()) == day
+    for page in (paths.TOP / "service").glob("*.1"):
+        assert day in page.read_text().split(".SH", 1)[0], page.name
 
 
 def test_folders_have_one_spelling():

@@ -12,6 +12,7 @@ from tests.harness import ca, db, loopback, paths
 from tests.harness.caclients import caput
 from tests.harness.clients import Client
 from tests.harness.process import Process
+from tests.harness.putlog import check_line
 from tests.harness.wait import until
 
 RECORDS = (
@@ -106,7 +107,10 @@ def monitor(module_monitor, ioc, files, server):
 
 
 def objects(path):
-    return [json.loads(line) for line in read(path)]
+    lines = [json.loads(line) for line in read(path)]
+    for line in lines:
+        check_line(line)
+    return lines
 
 
 def find(lines, pv, seconds=5):
