@@ -86,9 +86,11 @@ keepLines() { # KIND FILE WHAT SEPARATOR
     sed -i "/^$1(.*, $numbers)/d" "$2"
     range=$(widen "${known:-$release}")
     echo "$1(\"$range\", $numbers)" >>"$2"
-    grep -v "^$1" "$2" >"$work/lines"
-    grep "^$1" "$2" | sort -rV >>"$work/lines"
-    cat "$work/lines" >"$2"
+    grep "^$1" "$2" | sort -rV >"$work/lines"
+    begin "$2" "How $3 lie in releases of EPICS Base"
+    names=$(sed -n "s/^$1(\(.*\), .*)/\1/p" "$work/numbers" | sed 's/, /./' | paste -sd , | sed 's/,/, /g' | fold -sw 115)
+    printf '/* The numbers behind the release are:\n%s */\n' "$names" | sed 's/ *$//; 2,$s/^/ * /' >>"$2"
+    cat "$work/lines" >>"$2"
     echo "$2: $range"
 }
 modules=$tools/../ebpfMonModules
