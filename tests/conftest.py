@@ -21,11 +21,13 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # numpy would start a thread for each 
 
 from tests.harness import ca, process, zipkin  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
-from tests.harness.monitor import Monitor  # noqa: E402
+from tests.harness.monitor import CoreMonitor, Monitor  # noqa: E402
 from tests.harness.process import Process  # noqa: E402
 from tests.harness.rotel import Rotel  # noqa: E402
 from tests.harness.wait import until  # noqa: E402
 
+if os.environ.get("EBPFMON_MODULES") == "none":
+    Monitor = CoreMonitor
 pytest_plugins = ["tests.harness.schedule"]
 collect_ignore_glob = ["fuzz/corpus", "fuzz/O.fuzz", "*/O.*"]  # thousands of files; each process of pytest would look at each
 

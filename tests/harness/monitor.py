@@ -196,3 +196,19 @@ class Monitor:
             loopback.give_port(self.port)
             self.port = None
             ca.forget(self.prefix)
+
+
+class CoreMonitor(Monitor):
+    """A monitor without the modules of ebpfMon, but with the one of tests/module. With EBPFMON_MODULES=none all are so."""
+    folder = paths.TESTS / "module"
+    program = folder / f"O.{paths.ARCH}" / "exampleMonitor"
+
+    def script(self):
+        path = super().script()
+        made = self.folder / "O.Common"
+        text = path.read_text().replace('"$(TOP)/dbd/ebpfMon.dbd"', f'"{made / "exampleMonitor.dbd"}"')
+        text = text.replace("ebpfMon_register", "exampleMonitor_register")
+        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMon(Clients|History|Inventory|Otlp|Queues|Subscriptions|Uses|Waits).db.*$", "", text)
+        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMonDevice.db.*$", f'dbLoadRecords "{made / "exampleModule.db"}", "P={self.prefix}"', text)
+        path.write_text(text)
+        return path

@@ -5,10 +5,8 @@ import re
 import pytest
 
 from tests.harness import db, paths
-from tests.harness.monitor import Monitor
+from tests.harness.monitor import CoreMonitor, Monitor
 from tests.harness.wait import until
-
-FOLDER = paths.TESTS / "module"
 
 
 class IocWithMonitor(Monitor):
@@ -25,23 +23,9 @@ iocInit
         return path
 
 
-class ExampleMonitor(Monitor):
-    program = FOLDER / f"O.{paths.ARCH}" / "exampleMonitor"
-
-    def script(self):
-        path = super().script()
-        text = path.read_text().replace('"$(TOP)/dbd/ebpfMon.dbd"', f'"{FOLDER / "O.Common" / "exampleMonitor.dbd"}"')
-        text = text.replace("ebpfMon_register", "exampleMonitor_register")
-        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMon(Clients|History|Inventory|Otlp|Queues|Subscriptions|Uses|Waits).db.*$", "", text)
-        text = re.sub(r"(?m)^dbLoadRecords .*ebpfMonDevice.db.*$",
-                      f'dbLoadRecords "{FOLDER / "O.Common" / "exampleModule.db"}", "P={self.prefix}"', text)
-        path.write_text(text)
-        return path
-
-
 @pytest.fixture
 def monitor(tmp_path):
-    m = ExampleMonitor(tmp_path).start()
+    m = CoreMonitor(tmp_path).start()
     yield m
     m.discard()
 
