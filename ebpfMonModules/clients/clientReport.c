@@ -457,8 +457,8 @@ static int addNote(ebpfMonTextReport *report, const ebpfMonClientIoc *ioc)
         return 1;
     }
     if (!ioc->clients) {
-        ebpfMonTextReportAdd(report, "%s: the list of its clients could not be read yet; try again in a moment\n",
-                             ioc->name);
+        ebpfMonTextReportAdd(report, "%s: the list of its clients could not be read yet; try again in a moment, or see "
+                             "its note (ebpfMonIocs)\n", ioc->name);
         return 1;
     }
     if (!ioc->isRead)

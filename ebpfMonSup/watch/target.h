@@ -37,7 +37,6 @@
 #define EBPFMON_UNSEEN_REACHED 2 /* and all that it reaches by links */
 
 #define EBPFMON_NOTE_SIZE 160
-#define EBPFMON_ODD_SERVER 5 /* oddServer from which on nothing of its CA server is believed */
 #define EBPFMON_NOTE_STARTS "starts, or is paused (iocPause)" /* see ebpfMonTargetIsStarting */
 #define EBPFMON_NOTE_SILENT "its memory does not answer: set aside until it does"
 
