@@ -107,7 +107,7 @@ def check_picture(svg):
     """The picture shows the same as the terminal, with its colours."""
     texts = [(t.get("fill"), t.text) for t in ET.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
     late = [c for c, t in texts if "machine-orbit" in t and "  .1 second" in t]
-    assert len(late) == 1 and late[0] in (pictures.COLOURS["brown"], pictures.COLOURS["red"])
+    assert late and set(late) <= {pictures.COLOURS["brown"], pictures.COLOURS["red"]}  # two: beside another demo of this host
     assert any("DEMO:MAG:CURRENT:SET" in t for _, t in texts)
     assert any(c == pictures.COLOURS["red"] and 'rule "currents"' in t for c, t in texts)
 
@@ -122,7 +122,7 @@ def test_in_a_terminal(tmp_path):
         screen.wait(lambda t: re.search(r"^PUTS, newest first.*DEMO:MAG:CURRENT:SET.*^UNEXPECTED PUTS.*^SCAN THREADS.*^  machine",
                                         t, re.M | re.S), "the puts, and what is late", 40)
         screen.wait(lambda t: 'rule "currents": 450 is not 200 or less' in t, "the unexpected put", 30)
-        assert screen.colour("machine-orbit  .1") in ("brown", "yellow", "red")  # red: more than twice its period, on a busy host
+        assert screen.colour(re.search(r"machine-orbit\S* +\.1", screen.text)[0]) in ("brown", "yellow", "red")  # red: more than twice its period, on a busy host
         check_picture(pictures.draw_screen(screen.cells()))
         screen.type("q")
         until(lambda: screen.ended() is not None, 30, lambda: f"its end\n{screen.text}")
