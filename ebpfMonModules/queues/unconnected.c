@@ -38,7 +38,7 @@
  * namespace, the environment of the client, and the records of watched IOCs. It says what was seen, and guesses
  * nothing. */
 
-#define EBPFMON_REASON_SOCKETS 2048 /* UDP sockets of a look, at most */
+#define EBPFMON_REASON_SOCKETS 2048 /* sockets of a look, at most */
 #define EBPFMON_REASON_OWNERS  2
 
 /* An IOC that has a record of this name. */
@@ -58,11 +58,12 @@ typedef struct {
 typedef struct {
     uint32_t netns, addr;   /* network byte order, the port too; 0: any */
     uint16_t port;
+    int      isTcp;
     unsigned long inode;
     pid_t    pid;           /* 0: not known */
 } ebpfMonReasonSocket;
 
-/* The UDP sockets of this host, and who has them. */
+/* The UDP sockets of this host, of its connections those from wanted ports, and who has them. */
 typedef struct {
     unsigned count;
     ebpfMonReasonSocket socket[EBPFMON_REASON_SOCKETS];
@@ -79,17 +80,30 @@ typedef struct {
 
 typedef struct {
     ebpfMonReasonSockets *to;
+    const uint16_t *port;
+    unsigned ports;
     uint32_t netns;
-} udpLook;
+    int      isTcp;
+} socketLook;
+
+static int isWantedPort(const socketLook *l, uint16_t port)
+{
+    unsigned i = 0;
+
+    while (i < l->ports && l->port[i] != port)
+        i++;
+    return i < l->ports;
+}
 
 static int addSocket(void *arg, const ebpfMonTcpRow *row)
 {
-    udpLook *l = arg;
+    socketLook *l = arg;
 
     if (l->to->count == EBPFMON_REASON_SOCKETS)
         return 1;
-    l->to->socket[l->to->count++] = (ebpfMonReasonSocket){ .netns = l->netns, .addr = row->local,
-                                                           .port = row->localPort, .inode = row->inode };
+    if (!l->isTcp || isWantedPort(l, row->localPort))
+        l->to->socket[l->to->count++] = (ebpfMonReasonSocket){ .netns = l->netns, .addr = row->local,
+            .port = row->localPort, .isTcp = l->isTcp, .inode = row->inode };
     return 0;
 }
 
@@ -121,7 +135,7 @@ static void findServerOwners(ebpfMonReasonSockets *s, const uint8_t *isWanted)
     free(pids);
 }
 
-/* Reads the UDP sockets in the namespaces of these processes, and in our own; then who has those at the wanted ports
+/* Reads the sockets in the namespaces of these processes, and in our own; then who has those at the wanted ports
  * (network byte order). Looks at the files of all processes if there is one: milliseconds. */
 static void readReasonSockets(ebpfMonReasonSockets *s, const pid_t *pids, unsigned count, const uint16_t *port,
                               unsigned ports)
@@ -129,14 +143,19 @@ static void readReasonSockets(ebpfMonReasonSockets *s, const pid_t *pids, unsign
     ebpfMonNetns *list = NULL;
     int n = ebpfMonProcNetnsList(pids, count, &list);
     uint8_t *isWanted = calloc(EBPFMON_REASON_SOCKETS, 1);
+    socketLook l = { .to = s, .port = port, .ports = ports };
     int isAny = 0;
 
     s->count = 0;
-    for (int i = 0; i < n; i++)
-        ebpfMonUdpRows(list[i].pid, addSocket, &(udpLook){ s, list[i].netns });
+    for (int i = 0; i < n; i++) {
+        l.netns = list[i].netns;
+        l.isTcp = 0;
+        ebpfMonUdpRows(list[i].pid, addSocket, &l);
+        l.isTcp = 1; /* name servers are asked over TCP */
+        ebpfMonTcpRows(list[i].pid, EBPFMON_TCP_STATE(ebpfMonTcpEstablished), addSocket, &l);
+    }
     for (unsigned i = 0; isWanted && i < s->count; i++)
-        for (unsigned k = 0; k < ports && !isWanted[i]; k++)
-            isAny |= isWanted[i] = s->socket[i].port == port[k] && s->socket[i].inode;
+        isAny |= isWanted[i] = isWantedPort(&l, s->socket[i].port) && s->socket[i].inode;
     if (isAny)
         findServerOwners(s, isWanted);
     free(isWanted);
@@ -148,13 +167,13 @@ static int takesFrom(const ebpfMonReasonSocket *socket, uint32_t netns, uint32_t
     return socket->port == port && socket->netns == netns && (!socket->addr || socket->addr == addr);
 }
 
-/* The process that sends from there; 0: not known. */
-static pid_t findClient(const ebpfMonReasonSockets *s, const struct ebpfMonPeer *way)
+/* The socket from which it was sent; NULL: its process is not known. */
+static const ebpfMonReasonSocket *findSender(const ebpfMonReasonSockets *s, const struct ebpfMonPeer *way)
 {
     for (unsigned i = 0; way->addr && i < s->count; i++) /* 0: IPv6 */
         if (s->socket[i].pid && takesFrom(&s->socket[i], way->netns, way->addr, way->port))
-            return s->socket[i].pid;
-    return 0;
+            return &s->socket[i];
+    return NULL;
 }
 
 /* --- what is there ------------------------------------------------------------------------------------------------ */
@@ -264,7 +283,7 @@ static int findSharedPort(const ebpfMonReasonSockets *s, const ebpfMonReasonQues
     for (unsigned i = 0; i < s->count; i++) {
         const ebpfMonReasonSocket *socket = &s->socket[i];
 
-        if (!socket->pid || !takesFrom(socket, way->netns, way->saddr, way->sport) ||
+        if (!socket->pid || socket->isTcp || !takesFrom(socket, way->netns, way->saddr, way->sport) ||
             !isOwnAddress(socket->pid, way->saddr))
             continue;
         pid[first != NULL] = socket->pid;
@@ -376,13 +395,16 @@ static int describeAnswer(const ebpfMonReasonQuestion *q, char *text, size_t siz
 /* Nonzero: the search went to a UDP port, or to an own address of this host, where the process does not listen. */
 static int isElsewhere(const ebpfMonReasonSockets *s, const struct ebpfMonPeer *way, pid_t owner)
 {
+    const ebpfMonReasonSocket *sender = findSender(s, way);
     int isOwn = way->saddr && isOwnAddress(owner, way->saddr);
 
+    if (sender && sender->isTcp)
+        return 0;
     for (unsigned i = 0; i < s->count; i++) {
         const ebpfMonReasonSocket *socket = &s->socket[i];
 
-        if (socket->port == way->sport && socket->netns == way->netns && (socket->pid == owner || !socket->pid) &&
-            (!isOwn || !socket->addr || socket->addr == way->saddr))
+        if (socket->port == way->sport && !socket->isTcp && socket->netns == way->netns &&
+            (socket->pid == owner || !socket->pid) && (!isOwn || !socket->addr || socket->addr == way->saddr))
             return 0;
     }
     return way->saddr && s->count && s->count < EBPFMON_REASON_SOCKETS;
@@ -596,7 +618,8 @@ static void addNames(ebpfMonUnconnected *u, unsigned names)
 {
     for (unsigned i = 0; i < names && u->count < EBPFMON_UNCONNECTED_ROWS; i++) {
         const ebpfMonSearchState *name = &u->never[i];
-        pid_t client = findClient(&u->sockets, &name->way), pid[2];
+        const ebpfMonReasonSocket *sender = findSender(&u->sockets, &name->way);
+        pid_t client = sender ? sender->pid : 0, pid[2];
         askedName *a = &u->asked[u->count];
 
         if (client == getpid() || findAsked(u, name->name, client, 1))
@@ -638,7 +661,7 @@ static void addRefused(ebpfMonUnconnected *u)
     }
 }
 
-/* The UDP ports from which and to which they are searched. */
+/* The ports from which and to which they are searched. */
 static void readSockets(ebpfMonUnconnected *u, unsigned names)
 {
     uint16_t port[PORTS_MAX];

@@ -300,7 +300,8 @@ def test_refused_channel(new_ioc, monitor):
 
 @pytest.mark.parametrize("kind", ["softIocPVA", "pvxs"])
 def test_links_of_pvaccess(new_ioc, monitor, kind):
-    """Of a name that nobody has, with a name server that refuses; and of one that an IOC has as soon as it starts."""
+    """Of a name that nobody has, with a name server that refuses; of one that an IOC has as soon as it starts; and of a client that
+    asks a name server only, over TCP."""
     def link(name, pv):
         return f'record(ai, "$(P){name}") {{ field(INP, {{pva: {{pv: "{pv}", proc: "CP"}}}}) }}\n'
 
@@ -317,6 +318,11 @@ def test_links_of_pvaccess(new_ioc, monitor, kind):
         wait_row(monitor, server.prefix + "LATE", rf"IOC {ioc.name}, link {ioc.prefix}B.INP", reason)
         server.start()
         wait_gone(monitor, server.prefix + "LATE")
+        if more:
+            with loopback.pva_context(name_server=f"127.0.0.1:{server.port + 1000}") as client:
+                waits = client.monitor("UNC:7:TCP", lambda value: None)
+                wait_row(monitor, "UNC:7:TCP", rf"\S+ .*\({os.getpid()}\)", "no answer was seen")
+                waits.close()
         ioc.discard()
     wait_gone(monitor, "UNC:7:GONE")
 
