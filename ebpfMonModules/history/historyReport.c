@@ -255,8 +255,8 @@ static int readPuts(pass *p, sqlite3 *db, int automatic, int64_t from)
     return status == SQLITE_DONE ? 0 : -1;
 }
 
-/* Runs it for each sum, of which it takes what it names: ?1 key, ?2 old, ?3 value, ?4 puts, ?5 before, ?6 PVs,
- * ?7 first, ?8 last. */
+/* Runs the statement for each sum, and binds what the statement has of: ?1 key, ?2 old, ?3 value, ?4 puts, ?5 before,
+ * ?6 PVs, ?7 first, ?8 last. */
 static int fill(sqlite3 *db, const char *sql, const sumTable *t)
 {
     sqlite3_stmt *stmt;

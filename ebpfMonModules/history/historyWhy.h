@@ -9,10 +9,10 @@
 /* With files of other hosts a put that one host sent and the other received joins both: it has the same client
  * (address:port), PV and value in both, within a minute. If several have, the nearest is taken, and the answer says
  * "perhaps".
- * "time": as for ebpfMonHistoryParseTime; as precise as it is written: 03:10:05 is the whole second. file, pv and form
- * (text, JSON, or OTLP: a trace from what began it down to all that followed, as JSON that collectors and Jaeger read)
- * of the question count, besides. What is not kept is said to be not known. 1: a put was found; 0: none;
- * -1: "why" says what is wrong. */
+ * "time": as for ebpfMonHistoryParseTime; as precise as it is written: 03:10:05 is the whole second. Of the question
+ * only file, pv and form are used: text, JSON, or OTLP (one trace with all causes and effects, for collectors and
+ * Jaeger). The answer says "not known" of what is not kept. 1: a put was found; 0: none; -1: "why" says what is
+ * wrong. */
 int ebpfMonHistoryWhy(const ebpfMonHistoryQuestion *question, const char *time, int64_t now, FILE *out, char *why,
                       size_t size);
 

@@ -9,7 +9,7 @@
 
 /* --- what somebody may have meant --- */
 
-/* What somebody may have meant who wrote a word that a query file does not know. No shared state; any thread. */
+/* The nearest known words to a word that query files do not have. No shared state; any thread. */
 
 #define EBPFMON_QUERY_HINT 80
 

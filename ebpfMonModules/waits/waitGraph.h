@@ -64,7 +64,8 @@ int ebpfMonWaitGraphDescribe(ebpfMonWaitGraph *graph, pid_t tid, char *text, siz
  * of VAC:A, at dbScanLock (libdbCore.so) < scanList < periodicTask". */
 void ebpfMonWaitGraphAddWaiters(ebpfMonWaitGraph *graph, pid_t tid, char *text, size_t size);
 
-/* Adds for which port of asyn the record waits, and who has that: "; waits for port L0, which L0 has: L0 waits …". */
+/* Adds the port of asyn for which the record waits, and the thread that has the port: "; waits for port L0, which L0
+ * has: L0 waits …". */
 void ebpfMonWaitGraphAddPort(ebpfMonWaitGraph *graph, uint32_t record, char *text, size_t size);
 
 #endif

@@ -455,8 +455,8 @@ static int isCached(ebpfMonMem *mem, uint64_t base)
     return base && placeOf(mem, base)->base == base;
 }
 
-/* A row of blocks of another process, read by a job that can be abandoned: into memory that becomes that of the
- * blocks, so that nothing is copied. */
+/* A row of blocks of another process, read by a job that can be abandoned. The blocks keep the memory of the job, so
+ * nothing is copied. */
 typedef struct {
     pid_t    pid;
     uint64_t addr;

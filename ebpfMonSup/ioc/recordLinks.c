@@ -125,8 +125,9 @@ struct ebpfMonRecordLinks {
     uint32_t  odd;    /* links that are like none of a known release */
 };
 
-/* 1: the device support "Async Soft Channel" has the record that this link names processed by dbProcessNotify(), which
- * does that at once if the record is in the same lock set. Its index is *to. Else 0: then that is another chain. */
+/* A link of the device support "Async Soft Channel", which calls dbProcessNotify() for a record. 1: the record is in
+ * the same lock set, so it processes at once; *to is its index. 0: it processes in another chain, or the link is none.
+ * */
 static int readNotifyLink(ebpfMonMem *mem, const ebpfMonCatalogue *cat, const ebpfMonRecord *rec,
                           const ebpfMonLink *link, uint32_t *to)
 {

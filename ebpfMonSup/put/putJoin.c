@@ -13,7 +13,7 @@
 
 /* --- puts that are seen in packets only ---
  *
- * Decides which puts that packets show will not be seen in an IOC any more, and which of these were sent for certain.
+ * Finds packets whose puts will not be seen in an IOC any more. Of these it decides which puts were sent for certain.
  * Used by putJoin only, under its lock. */
 
 /* Input and output of one look. Times are monotonic ns. */

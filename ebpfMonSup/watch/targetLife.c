@@ -452,8 +452,8 @@ void ebpfMonTargetLifeNoteClock(ebpfMonTarget *t, ebpfMonClockStep step, uint64_
     t->followed->clock.setAt = now;
 }
 
-/* The clock was set back by less than a second, more than a second ago. So what could lose a processing by that has
- * processed since, and what is counted from now on is exact. */
+/* The clock was set back by less than a second, more than a second ago. So each record that could lose a processing by
+ * this step has processed since, and is marked; from now on counts are exact. */
 static void markSinceStep(const ebpfMonTargetLife *life, ebpfMonTarget *t)
 {
     uint64_t since = t->followed->clock.setSince;

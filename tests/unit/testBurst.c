@@ -43,7 +43,7 @@ static void testBursts(void)
     ebpfMonBurst *b = ebpfMonBurstNew(4, 5, 30, onEmit, NULL);
     char name[16];
 
-    testDiag("bursts of two PVs in turns, by three writers");
+    testDiag("bursts of two PVs, one after the other, by three writers");
     for (int i = 0; i < 10; i++) {
         burstPut(b, "A", i == 3 ? -7 : i, i == 0 ? 42 : i - 1, i % 3 ? "alice" : "bob", i * 0.1);
         burstPut(b, "B", 100 - i, 100, i == 9 ? "carol" : "bob", i * 0.1);

@@ -363,7 +363,7 @@ static int isTimedOften(unsigned timed)
     return timed > DIALOGUE / EBPFMON_PACKET_TIMED / 2 && timed < DIALOGUE / EBPFMON_PACKET_TIMED * 2;
 }
 
-/* What a server sends is timed, although in a dialogue its packets come in turns with those of the client. */
+/* What a server sends is timed, although in a dialogue its packets alternate with those of the client. */
 static void testTook(void)
 {
     uint64_t begin = ebpfMonClockMonotonic(), whole;

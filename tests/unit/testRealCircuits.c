@@ -126,7 +126,7 @@ static void testReused(ebpfMonRealCircuits *real)
     note(real, 6, 22, 9000);
     asked = 0;
     testOk(has(real, 6, 21, 2000, 2010) && has(real, 6, 22, 9000, 9010) && has(real, 6, 21, 2000, 2040) && asked == 0,
-           "two connections with the same ends, by turns");
+           "two connections with the same ends, alternately");
     testOk(!has(real, 6, 21, 2000, 2041), "more than the first one has received");
 }
 

@@ -8,7 +8,7 @@
 
 /* The decoder sees a connection from a random byte of a random message, on any port. The end of a message may look
  * like a header. The decoder must notice this, and loses some messages. */
-static void testMiddle(const turn *t, unsigned n)
+static void testMiddle(const part *t, unsigned n)
 {
     unsigned made = 0, opened = 0, wrong = 0;
     size_t left = 0;
@@ -302,7 +302,7 @@ static void testPacket(void)
     bytesFree(&b);
 }
 
-static void testLimits(const turn *t, unsigned n)
+static void testLimits(const part *t, unsigned n)
 {
     ebpfMonWireLimits limits = { .circuits = 16, .channels = 2, .keep = 256, .pending = 4096, .total = 80000 };
     eventLog log = { .quiet = 1 };
@@ -399,7 +399,7 @@ static ebpfMonWirePayer findPayer(void *arg, const struct ebpfMonPeer *peer, con
     return (ebpfMonWirePayer){ .id = ntohs(peer->port) / 100, .isSystem = ntohs(peer->port) >= 30000 };
 }
 
-static void openCircuits(ebpfMonWire *w, uint16_t from, unsigned count, talk *talks, const turn *t, unsigned n)
+static void openCircuits(ebpfMonWire *w, uint16_t from, unsigned count, talk *talks, const part *t, unsigned n)
 {
     for (unsigned i = 0; i < count; i++) {
         talk k = talkNew((uint16_t)(from + i), 5064);
@@ -426,7 +426,7 @@ static unsigned countPuts(ebpfMonWire *w, const eventLog *log, talk *talks, unsi
     return log->count[ebpfMonWirePut] - before;
 }
 
-static void testShares(const turn *t, unsigned n)
+static void testShares(const part *t, unsigned n)
 {
     ebpfMonWireLimits limits = { .circuits = 16 };
     eventLog log = { .quiet = 1 };
@@ -473,7 +473,7 @@ static void testCrowdOfUrgent(void)
 }
 
 /* Any byte may be wrong, and any segment may be at any place. */
-static void testHostile(const turn *t, unsigned n)
+static void testHostile(const part *t, unsigned n)
 {
     ebpfMonWireLimits limits = { .circuits = 8, .channels = 8, .keep = 300, .pending = 2000, .total = 60000 };
     eventLog log = { .quiet = 1 };
@@ -517,12 +517,12 @@ static void testHostile(const turn *t, unsigned n)
 
 MAIN(testWire)
 {
-    turn t[128];
+    part t[128];
     bytes store = { 0 };
     unsigned n;
 
     testPlan(0);
-    n = turns(t, &store);
+    n = parts(t, &store);
     testMiddle(t, n);
     testWrongGuess();
     testEnded();

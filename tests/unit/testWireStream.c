@@ -11,7 +11,7 @@ typedef struct {
 } piece;
 
 /* Segments cut at random, some repeated, some overlapping, in another order. */
-static void scatter(ebpfMonWire *w, talk *t, const turn *u)
+static void scatter(ebpfMonWire *w, talk *t, const part *u)
 {
     piece pieces[PIECES];
     unsigned n = 0;
@@ -50,7 +50,7 @@ static void scatter(ebpfMonWire *w, talk *t, const turn *u)
     t->seq[u->dir] += (uint32_t)u->len;
 }
 
-static void testRecorded(const turn *t, unsigned n, eventLog *plain)
+static void testRecorded(const part *t, unsigned n, eventLog *plain)
 {
     ebpfMonWire *w = ebpfMonWireNew(NULL, logEvent, plain);
     talk k = talkNew(40000, 5064);
@@ -76,7 +76,7 @@ static void testRecorded(const turn *t, unsigned n, eventLog *plain)
     ebpfMonWireFree(w);
 }
 
-static void testScattered(const turn *t, unsigned n, const eventLog *plain)
+static void testScattered(const part *t, unsigned n, const eventLog *plain)
 {
     unsigned wrong = 0;
     uint64_t reordered = 0, repeated = 0;
@@ -315,13 +315,13 @@ static void testUrgent(unsigned before)
 
 MAIN(testWireStream)
 {
-    turn t[128];
+    part t[128];
     bytes store = { 0 };
     eventLog plain = { 0 };
     unsigned n;
 
     testPlan(0);
-    n = turns(t, &store);
+    n = parts(t, &store);
     testRecorded(t, n, &plain);
     testScattered(t, n, &plain);
     testGap();

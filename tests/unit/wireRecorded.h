@@ -10,10 +10,10 @@ typedef struct {
     int dir;
     const uint8_t *p;
     size_t len;
-} turn;
+} part;
 
 /* The bytes that one side sends until the other side sends, in one piece. */
-static inline unsigned turns(turn *t, bytes *store)
+static inline unsigned parts(part *t, bytes *store)
 {
     unsigned n = 0;
 
@@ -22,7 +22,7 @@ static inline unsigned turns(turn *t, bytes *store)
     store->len = 0;
     for (size_t at = 0; at < sizeof caRecorded; at += 2u + caRecorded[at + 1]) {
         if (!n || t[n - 1].dir != caRecorded[at])
-            t[n++] = (turn){ caRecorded[at], store->p + store->len, 0 };
+            t[n++] = (part){ caRecorded[at], store->p + store->len, 0 };
         t[n - 1].len += caRecorded[at + 1];
         store->len += caRecorded[at + 1];
     }
