@@ -292,8 +292,9 @@ static int readKept(char *text, keptSettings *kept)
 typedef struct {
     char   file[256];        /* empty: nothing is kept. Set before the start */
     char   start[FILTER_SIZE]; /* the filter of the start-up script; set at the start */
-    char  *written;          /* what the file has. This one and the next four: the thread only */
+    char  *written;          /* what the file has. This one and the next five: the thread only */
     int    isRestored;       /* filter and levels */
+    int    isFilterRestored; /* … and is in force */
     int    isGoneRestored;   /* the IOCs that are gone */
     int    isFailing;        /* the file could not be written the last time */
     keptSettings found; /* of the file, at the start */
@@ -350,7 +351,7 @@ static void restorePuts(settings *s)
 static void restoreFilter(settings *s)
 {
     ebpfMonFilter filter;
-    char why[256];
+    char why[256], remark[sizeof(s->file) + 40];
 
     if (!s->found.filter[0] || strcmp(s->found.filter, s->start) == 0)
         return;
@@ -362,9 +363,13 @@ static void restoreFilter(settings *s)
     if (readFilter(s->found.filter, &filter, why, sizeof(why)) ||
         ebpfMonFilterCommand(&filter, EBPFMON_FILTER_ALL, why, sizeof(why)))
         errlogSevPrintf(errlogMajor, "ebpfMonKeepSettings: the kept filter was not restored: %s\n", why);
-    else
+    else {
         errlogSevPrintf(errlogInfo, "ebpfMon: filter restored from %s: %s. ebpfMonForgetSettings goes back\n", s->file,
                         why);
+        snprintf(remark, sizeof(remark), "filter restored from %s", s->file);
+        ebpfMonPublishedSetRemark(remark);
+        s->isFilterRestored = 1;
+    }
 }
 
 static void restoreLevels(settings *s)
@@ -466,6 +471,10 @@ static char *makeText(settings *s)
     strcpy(now.start, s->start);
     monitor->getFilter(monitor->arg, &filter);
     writeFilter(&filter, now.filter);
+    if (s->isFilterRestored && strcmp(now.filter, s->found.filter) != 0) { /* somebody has set another one */
+        ebpfMonPublishedSetRemark("");
+        s->isFilterRestored = 0;
+    }
     while (now.levels < EBPFMON_LEVEL_RULES_MAX) {
         keptLevel *l = &now.level[now.levels];
 

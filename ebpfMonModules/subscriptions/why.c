@@ -79,34 +79,6 @@ static void splitName(const char *pv, char *record, size_t size, char *field, si
 
 /* --- the IOC ----------------------------------------------------------------------------------------------------- */
 
-/* Nonzero: its control group is frozen (docker pause; cgroup-v1/freezer-subsystem.rst, cgroup-v2.rst). */
-static int isFrozen(pid_t pid)
-{
-    static const char *const places[] = { "/sys/fs/cgroup%s/cgroup.events", "/sys/fs/cgroup/unified%s/cgroup.events",
-                                          "/sys/fs/cgroup/freezer%s/freezer.state" };
-    char groups[4096], file[4200], state[200], *line, *rest = groups;
-
-    if (ebpfMonProcReadText(pid, "cgroup", groups, sizeof(groups)) <= 0)
-        return 0;
-    while ((line = strsep(&rest, "\n")) != NULL) {
-        const char *path = strncmp(line, "0::", 3) == 0 ? line + 3 : strstr(line, ":freezer:");
-        int isOld = path != line + 3;
-
-        path = path && isOld ? path + strlen(":freezer:") : path;
-        for (int i = isOld ? 2 : 0; path && strcmp(path, "/") != 0 && i < (isOld ? 3 : 2); i++) {
-            FILE *f = (snprintf(file, sizeof(file), places[i], path), fopen(file, "re"));
-            size_t n = f ? fread(state, 1, sizeof(state) - 1, f) : 0;
-
-            state[n] = 0;
-            if (f)
-                fclose(f);
-            if (strstr(state, isOld ? "FROZEN" : "frozen 1"))
-                return 1;
-        }
-    }
-    return 0;
-}
-
 /* Nonzero: two servers have answered for the name, and one of them is on the IOC's host, the other on another one. Of
  * one host it may be the same server at two addresses. */
 static int findOtherHost(const why *w, char *text, size_t size)
@@ -139,7 +111,7 @@ static void judgeIoc(why *w)
     const ebpfMonWhyPlace *p = &w->at;
     char text[300];
 
-    if (isFrozen(p->pid))
+    if (ebpfMonProcIsFrozen(p->pid))
         setStep(w, stepIoc, whyStops, "IOC %s (pid %d) is frozen: somebody has paused its container, or its control "
                 "group", p->ioc, (int)p->pid);
     else if (ebpfMonProcStandsStill(p->pid, p->pid))

@@ -151,8 +151,8 @@ void ebpfMonPassRecordsSee(ebpfMonPassRecords *records, ebpfMonSeenThread *threa
 
 /* --- threads that do not run ---
  *
- * Finds IOCs that stand still: a signal or a debugger stopped the process, the kernel does not let it go on, or
- * somebody typed iocPause. No probe tells. Publishing thread only. */
+ * Finds IOCs that stand still: a signal or a debugger stopped the process, its container is paused, the kernel does not
+ * let it go on, or somebody typed iocPause. No probe tells. Publishing thread only. */
 
 typedef struct {
     uint32_t id;    /* of the IOC */
@@ -165,16 +165,16 @@ typedef struct {
     stillIoc known[EBPFMON_TARGETS_MAX];
 } stillIocs;
 
-#define PAUSED 'P' /* no state of proc(5) */
+enum { paused = 1, frozen }; /* no states of proc(5) */
 
 /* Why the IOC stands still; NULL: it does not (proc(5), state). */
 static const char *findReason(const ebpfMonLife *l)
 {
     if (l->gone || !l->watched)
         return NULL;
-    return l->state == PAUSED ? "paused (iocPause)" :
+    return l->state == paused ? "paused (iocPause)" : l->state == frozen ? "its container is paused" :
            l->state == 'T' ? "stopped by a signal" : l->state == 't' ? "stopped by a debugger" :
-           l->state == 'D' ? "waits in the kernel, and no signal ends it" : NULL;
+           l->state == 'D' ? "waits in the kernel" : NULL;
 }
 
 static unsigned findStill(const stillIocs *stills, uint32_t id)
@@ -218,9 +218,9 @@ static void addStill(stillIocs *stills, const ebpfMonLife *l, const char *reason
         snprintf(health->stillText, sizeof(health->stillText), "%s %.120s", l->name, text);
 }
 
-/* "now": the IOCs of this second, "n" of them; "at": the time for events; "seconds": the monotonic time. An IOC whose
- * first thread is stopped or in uninterruptible sleep at each look for ebpfMonHangLimit is an event. Sets health->still
- * and its text. */
+/* "now": the IOCs of this second, "n" of them; "at": the time for events; "seconds": the monotonic time. An IOC that
+ * is paused or frozen, or whose first thread is stopped or in uninterruptible sleep, at each look for ebpfMonHangLimit
+ * is an event. Sets health->still and its text. */
 static void updateStills(stillIocs *stills, const ebpfMonLife *now, unsigned n, const epicsTimeStamp *at,
                          double seconds, ebpfMonHealth *health)
 {
@@ -613,6 +613,14 @@ static int isPaused(const seenIoc *p)
     return p->watched && p->accepts && !ebpfMonMemReadNow(p->pid, p->accepts, &accepts, sizeof(accepts)) && !accepts;
 }
 
+/* "state": as in proc(5). The threads of a frozen group of version 1 are in state D, those of version 2 in S. */
+static char findState(const seenIoc *p, char state)
+{
+    if ((state == 'S' || state == 'D') && p->watched && ebpfMonProcIsFrozen(p->pid))
+        return frozen;
+    return (state == 'S' || state == 'R') && isPaused(p) ? paused : state;
+}
+
 static void readIocs(ebpfMonHealthCollector *c)
 {
     c->health.iocs = 0;
@@ -631,7 +639,7 @@ static void readIocs(ebpfMonHealthCollector *c)
         if (p->gone || ebpfMonProcStatGet(p->pid, &stat) || stat.start != p->start)
             continue;
         c->life[i].uptime = stat.uptime;
-        c->life[i].state = (stat.state == 'S' || stat.state == 'R') && isPaused(p) ? PAUSED : stat.state;
+        c->life[i].state = findState(p, stat.state);
         if (c->health.iocs < EBPFMON_HEALTH_IOCS)
             readIoc(c, p, &stat);
     }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "common/clock.h"
 #include "health/lives.h"
 #include "health/scanThreads.h"
@@ -73,7 +74,12 @@ double ebpfMonScanParsePeriod(const char *choice)
 
 typedef struct {
     uint32_t id, tid;
+    pid_t    pid;
+    uint64_t first, period; /* as in ebpfMonScan, at the last look */
+    uint16_t spvt;    /* as in ebpfMonScanIoc */
     int      seen;    /* this second */
+    uint64_t ended;   /* the first look that did not find the thread, although its IOC goes on (monotonic ns); 0: none */
+    int      isEndTold;
     double   ratio;   /* its real period, divided by the nominal one */
     int      isIdle;  /* it has nothing to scan: no row is shown, but what was counted is kept */
     uint64_t late;    /* late periods that lateCount has */
@@ -162,7 +168,7 @@ static scanThread *addScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
         scans->count++;
     if (i == EBPFMON_HEALTH_SCANS)
         return NULL;
-    scans->scan[i] = (scanThread){ .id = ioc->id, .tid = tid };
+    scans->scan[i] = (scanThread){ .id = ioc->id, .tid = tid, .pid = ioc->pid, .spvt = ioc->spvt };
     scans->scan[i].row.period = period;
     readScanName(ioc, period, scans->scan[i].row.name, sizeof(scans->scan[i].row.name));
     return &scans->scan[i];
@@ -254,6 +260,8 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     if (!s)
         return;
     late = k->late + s->gaps;
+    s->first = k->first;
+    s->period = k->period;
     snprintf(s->row.ioc, sizeof(s->row.ioc), "%s", ioc->name);
     if (!seen->heldCount || present <= k->period + k->period / 2)
         present = s->wait;
@@ -299,7 +307,9 @@ static int standsStill(const scanThread *s)
 
 static void describeLate(const scanThread *s, char *buf, size_t size)
 {
-    if (standsStill(s))
+    if (s->ended)
+        snprintf(buf, size, "scan thread \"%s\" has ended", s->row.name);
+    else if (standsStill(s))
         snprintf(buf, size, "scan \"%s\" not begun for %.1f s", s->row.name, s->row.period);
     else if (s->ratio > 1.05)
         snprintf(buf, size, "scan \"%s\" takes %.3g s%s%s", s->row.name, s->row.period,
@@ -320,7 +330,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
     const scanThread *worst = NULL;
     char text[150];
 
-    health->lateNow = 0;
+    health->lateNow = health->ended = 0;
     health->isFarLate = 0;
     health->standing = 0;
     health->lateBrief[0] = 0;
@@ -331,6 +341,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
         if (!s->row.severity)
             continue;
         health->lateNow++;
+        health->ended += s->ended != 0;
         health->isFarLate |= s->row.severity == MAJOR_ALARM;
         describeLate(s, text, sizeof(text));
         ebpfMonHealthAddIll(health, s->id, s->row.severity, text);
@@ -349,18 +360,69 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
     if (!worst)
         return;
     snprintf(health->lateBrief, sizeof(health->lateBrief), "%s %s: %s", worst->row.ioc, worst->row.name,
-             standsStill(worst) ? "stands still" : worst->row.topRoot);
+             worst->ended ? "has ended" : standsStill(worst) ? "stands still" : worst->row.topRoot);
     describeLate(worst, text, sizeof(text));
     snprintf(health->lateText, sizeof(health->lateText), "IOC %s: %.130s", worst->row.ioc, text);
+}
+
+/* Of a thread that the kernel part does not know: 0 if it is there, or if its IOC is not, or is not watched closely. */
+static int hasEnded(const scanThread *s, ebpfMonTargets *targets)
+{
+    const ebpfMonTarget *t;
+    int isTimed;
+    char path[64];
+
+    ebpfMonTargetsLock(targets);
+    t = ebpfMonTargetsFindById(targets, s->id);
+    isTimed = t && !t->gone && t->level >= ebpfMonLevelChains;
+    ebpfMonTargetsUnlock(targets);
+    snprintf(path, sizeof(path), "/proc/%d/task/%u", (int)s->pid, (unsigned)s->tid);
+    return isTimed && access(path, F_OK);
+}
+
+/* Nobody processes the records of its list any more. An event tells it at the second look: the first one may be in the
+ * middle of the end of the IOC. An IOC that exits, or is paused, does not scan (scanCtl). */
+static void noteEnd(ebpfMonScanThreads *scans, scanThread *s, uint64_t now, ebpfMonHealth *health)
+{
+    double since = (double)(now - s->begin) / 1e9;
+    epicsTimeStamp at;
+
+    if (!s->list)
+        s->list = ebpfMonScanListFind(s->pid, s->first, s->spvt, (double)s->period / 1e9);
+    s->isIdle = !s->list || ebpfMonScanListCount(s->pid, s->list) <= 0;
+    s->isStanding = 0;
+    if (!s->ended) {
+        s->ended = now;
+        return;
+    }
+    if (!s->isIdle && !s->isEndTold) {
+        s->isEndTold = 1;
+        epicsTimeGetCurrent(&at);
+        ebpfMonHealthEventsAdd(health, &at, 1, "IOC %s (pid %d): scan thread \"%s\" has ended, its records are not "
+                               "processed", s->row.ioc, (int)s->pid, s->row.name);
+        s->row.late++;
+        scans->lateCount++;
+    }
+    s->row.severity = s->isIdle ? NO_ALARM : MAJOR_ALARM;
+    s->row.period = since;
+    if (since > s->row.worst)
+        s->row.worst = since;
+    s->ratio = since * 1e9 / (double)s->period;
 }
 
 void ebpfMonScanThreadsPublish(ebpfMonScanThreads *scans, ebpfMonTargets *targets, ebpfMonHealth *health)
 {
     unsigned i, n = 0;
 
-    for (i = 0; i < scans->count; i++)
-        if (scans->scan[i].seen)
-            scans->scan[n++] = scans->scan[i];
+    for (i = 0; i < scans->count; i++) {
+        scanThread *s = &scans->scan[i];
+
+        if (!s->seen && hasEnded(s, targets))
+            noteEnd(scans, s, ebpfMonClockMonotonic(), health);
+        else if (!s->seen)
+            continue;
+        scans->scan[n++] = *s;
+    }
     scans->count = n;
     qsort(scans->scan, n, sizeof(scans->scan[0]), compareScans);
     while (n && scans->scan[n - 1].isIdle)

@@ -154,6 +154,34 @@ int ebpfMonProcStandsStill(pid_t pid, pid_t tid)
     return state == 'T' || state == 't';
 }
 
+/* cgroup-v1/freezer-subsystem.rst, cgroup-v2.rst. */
+int ebpfMonProcIsFrozen(pid_t pid)
+{
+    static const char *const places[] = { "/sys/fs/cgroup%s/cgroup.events", "/sys/fs/cgroup/unified%s/cgroup.events",
+                                          "/sys/fs/cgroup/freezer%s/freezer.state" };
+    char groups[4096], file[4200], state[200], *line, *rest = groups;
+
+    if (ebpfMonProcReadText(pid, "cgroup", groups, sizeof(groups)) <= 0)
+        return 0;
+    while ((line = strsep(&rest, "\n")) != NULL) {
+        const char *path = strncmp(line, "0::", 3) == 0 ? line + 3 : strstr(line, ":freezer:");
+        int isOld = path != line + 3;
+
+        path = path && isOld ? path + strlen(":freezer:") : path;
+        for (int i = isOld ? 2 : 0; path && strcmp(path, "/") != 0 && i < (isOld ? 3 : 2); i++) {
+            FILE *f = (snprintf(file, sizeof(file), places[i], path), fopen(file, "re"));
+            size_t n = f ? fread(state, 1, sizeof(state) - 1, f) : 0;
+
+            state[n] = 0;
+            if (f)
+                fclose(f);
+            if (strstr(state, isOld ? "FROZEN" : "frozen 1"))
+                return 1;
+        }
+    }
+    return 0;
+}
+
 /* Lines as "[<0>] hrtimer_nanosleep+0xb5/0x1f0". */
 void ebpfMonProcKernelStack(pid_t pid, pid_t tid, char *text, size_t size)
 {

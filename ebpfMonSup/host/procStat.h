@@ -38,6 +38,9 @@ int ebpfMonProcThread(pid_t pid, pid_t tid, char name[16], char *what, size_t si
 /* Whether a signal (SIGSTOP) or a debugger holds a thread. */
 int ebpfMonProcStandsStill(pid_t pid, pid_t tid);
 
+/* Whether the control group of a process is frozen, as by docker pause. */
+int ebpfMonProcIsFrozen(pid_t pid);
+
 /* CPU time (s) of the living threads of a process whose names begin with "prefix". */
 double ebpfMonProcThreadsRun(pid_t pid, const char *prefix);
 

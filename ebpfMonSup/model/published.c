@@ -21,7 +21,7 @@ const char *ebpfMonHealthEvent(const ebpfMonHealth *h, unsigned i)
 
 int ebpfMonHealthHasTrouble(const ebpfMonHealth *h)
 {
-    return h->gone || h->hangs || h->still;
+    return h->gone || h->hangs || h->still || h->ended;
 }
 
 /* --- all --- */
@@ -100,6 +100,8 @@ static int updateState(ebpfMonPublished *published)
                "EPICS_PVAS_INTF_ADDR_LIST=127.0.0.1");
     else
         memcpy(message, published->ownMessage, sizeof(message));
+    if (state == ebpfMonRunning && published->remark[0])
+        ebpfMonTextAdd(message, sizeof(message), "; %s", published->remark);
     changed = published->state != state || strcmp(published->stateMessage, message) != 0;
     published->state = state;
     memcpy(published->stateMessage, message, sizeof(message));
@@ -129,6 +131,18 @@ void ebpfMonPublishedSetState(ebpfMonState state, const char *message)
     ebpfMonPublishedUnlock();
     if (changed)
         notifyState(state, text);
+}
+
+void ebpfMonPublishedSetRemark(const char *text)
+{
+    ebpfMonPublished *published = ebpfMonPublishedLock();
+    int changed;
+
+    ebpfMonTextCopy(published->remark, sizeof(published->remark), text);
+    changed = updateState(published);
+    ebpfMonPublishedUnlock();
+    if (changed)
+        ebpfMonPublishedNotify(ebpfMonGroupState);
 }
 
 void ebpfMonPublishedSetStuck(const char *stuck)

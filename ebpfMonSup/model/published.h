@@ -351,6 +351,7 @@ typedef struct {
     int      isFarLate;      /* the real period of one of them is more than twice the nominal one */
     char     lateText[EBPFMON_HEALTH_TEXT], lateBrief[EBPFMON_HEALTH_TEXT]; /* the worst of them */
     int      areLateStill;   /* all of them are of IOCs that stand still */
+    unsigned ended;          /* of them, threads that have ended while their lists have records */
     unsigned standing;       /* of them, those that stand still now … */
     struct { uint32_t iocId, tid; } lateThread[EBPFMON_HUNG_THREADS]; /* … the worst one first */
     unsigned ills;           /* IOCs that are late, hang or stand still … */
@@ -492,6 +493,7 @@ typedef struct ebpfMonPublished {
     char     ownMessage[256];
     int      isMeasured; /* nonzero: since the start, one second of all IOCs was published, so rates, costs and loads
                           * are known */
+    char     remark[160]; /* at the end of the message of a monitor that runs; empty: none */
     char     operators[512];   /* who may write to the control PVs; set once, before records process */
     int      hasNoTables;      /* the PVA server does not run */
     char     stuck[200];       /* names of threads that make no progress; empty: none */
@@ -538,6 +540,9 @@ void ebpfMonPublishedSetState(ebpfMonState state, const char *message);
 /* Sets the threads that make no progress. While there are any, the state is at least Degraded, and the message names
  * them. "": there are none. */
 void ebpfMonPublishedSetStuck(const char *text);
+
+/* Sets what the message says besides while the state is Running. "": nothing. */
+void ebpfMonPublishedSetRemark(const char *text);
 
 /* Keeps a put in the order of time; most puts are the newest one. Under the lock. */
 void ebpfMonPublishedKeepPut(ebpfMonPublished *published, const ebpfMonPut *put);

@@ -21,7 +21,7 @@ netns.enter_new()
 loopback.use()  # before a client library is imported
 os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parents[2])
 
-from tests.harness import badlink, db, paths, rawca  # noqa: E402
+from tests.harness import badlink, container, db, paths, rawca  # noqa: E402
 from tests.harness.far import FarIoc, there  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
@@ -791,26 +791,13 @@ def traced(t):
     debugger.kill()
 
 
-FREEZERS = [(g, f, on, off) for g, f, on, off in ((Path("/sys/fs/cgroup/freezer"), "freezer.state", "FROZEN", "THAWED"), (Path("/sys/fs/cgroup/unified"), "cgroup.freeze", "1", "0"),
-                                                  (Path("/sys/fs/cgroup"), "cgroup.freeze", "1", "0")) if (g / "cgroup.procs").exists()]
-
-
 def frozen_container(t, group, file, on, off):
     ioc = t.new(db.READY + TICK)
-    group = group / f"whyTrial{os.getpid()}"
-    group.mkdir()
-    try:
-        (group / "cgroup.procs").write_text(str(ioc.pid))
-        (group / file).write_text(on)
+    with container.frozen(ioc.pid, group, file, on, off):
         yield Question(ioc.prefix + "TICK", rf"IOC: IOC {ioc.name} .* is frozen", neighbour=t.pv("TICK"))
-    finally:
-        (group / file).write_text(off)
-        ioc.kill()
-        until(lambda: not (group / "cgroup.procs").read_text(), 10, "it is empty")
-        group.rmdir()
 
 
-for place in FREEZERS:
+for place in container.FREEZERS:
     fault(f"IOC frozen, as by docker pause ({place[1]})")(lambda t, place=place: frozen_container(t, *place))
 
 

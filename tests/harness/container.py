@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A container as podman and docker make them: namespaces of user, mounts, pids, network, host name and IPC, a root of overlayfs, and
 a cgroup named like its id. Its programs are those of this host."""
+import contextlib
 import os
 import secrets
 import shlex
@@ -26,6 +27,27 @@ hostname {host}
 ip link set lo up
 exec chroot {top}/root sh -c {command}
 """
+
+
+# Of versions 1 and 2: the folder, the file that freezes, what it then says.
+FREEZERS = [(g, f, on, off) for g, f, on, off in ((Path("/sys/fs/cgroup/freezer"), "freezer.state", "FROZEN", "THAWED"), (Path("/sys/fs/cgroup/unified"), "cgroup.freeze", "1", "0"),
+                                                  (Path("/sys/fs/cgroup"), "cgroup.freeze", "1", "0")) if (g / "cgroup.procs").exists()]
+
+
+@contextlib.contextmanager
+def frozen(pid, top, file, on, off):
+    """The process is in a group that is frozen, as docker pause does it; then it goes on, and is where it was."""
+    group = top / f"ebpfMonTest{os.getpid()}"
+    group.mkdir()
+    (group / "cgroup.procs").write_text(str(pid))
+    try:
+        (group / file).write_text(on)
+        yield
+    finally:
+        (group / file).write_text(off)
+        (top / "cgroup.procs").write_text(str(pid))
+        until(lambda: not (group / "cgroup.procs").read_text(), 10, "it is empty")
+        group.rmdir()
 
 
 def _cgroup():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Situations that a shift has to see: each one is made with a real IOC, raises the right alarm with the right sentence
 within seconds, and the alarm ends with it."""
+import contextlib
 import os
 import re
 import resource
@@ -9,7 +10,7 @@ import socket
 import time
 
 import pytest
-from tests.harness import ca, db, kernel, rawca
+from tests.harness import ca, container, db, kernel, rawca
 from tests.harness.otlp import Sink
 from tests.harness.preload import preload
 from tests.harness.wait import stays_false, until
@@ -83,6 +84,63 @@ def test_stopped_ioc(new_ioc, monitor, seconds):  # noqa: F811
         until(lambda: light(monitor, ioc) == (0, ""), 15, lambda: light(monitor, ioc))
     wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["PERIODS"] == pytest.approx(1, rel=0.05))
     assert scans(monitor, ioc)["1 second"]["LATE_CNTS"] == late + 1
+
+
+def test_iocs_that_stand_still_for_other_reasons(new_ioc, monitor, tmp_path):  # noqa: F811
+    """In a container that is paused, of both versions of control groups; in the kernel. They have no scans. All at a time."""
+    ends = tmp_path / "ends"
+    stuck = new_ioc(db.READY, environ=preload(tmp_path, "vforks") | {"VFORK_ENDS": str(ends)}).start()
+    held = {new_ioc(db.READY).start(): place for place in container.FREEZERS}
+    for ioc in stuck, *held:
+        monitor.wait_ioc(ioc)
+    with contextlib.ExitStack() as frozen:
+        for ioc, place in held.items():
+            frozen.enter_context(container.frozen(ioc.pid, *place))
+        os.kill(stuck.pid, signal.SIGUSR1)
+        reasons = {stuck: "waits in the kernel"} | dict.fromkeys(held, "its container is paused")
+        for ioc, reason in reasons.items():
+            assert wait_event(monitor, ioc, "stands still since", HANG + 6).endswith(f" s ({reason})")
+            until(lambda ioc=ioc, reason=reason: light(monitor, ioc) == (2, f"stands still: {reason}"), 5, lambda ioc=ioc: light(monitor, ioc))
+        monitor.wait("IOC_STILL_CNT", lambda n: n == len(reasons), 5)
+    ends.write_text("now")
+    for ioc in reasons:
+        wait_event(monitor, ioc, "goes on; it stood still for", 5)
+        until(lambda ioc=ioc: light(monitor, ioc) == (0, ""), 5, lambda ioc=ioc: light(monitor, ioc))
+    until(lambda: alarm(monitor, "HOST_STATUS") == ("NO_ALARM", ""), 10, lambda: monitor.text("HOST_STATUS_MSG"))
+
+
+def test_scan_thread_that_has_ended(new_ioc, monitor, tmp_path):  # noqa: F811
+    """Its records are not processed any more. That is trouble until they are in no list, or the IOC starts again."""
+    ends = tmp_path / "ends"
+    ioc = new_ioc(db.READY + db.counter("TICK", SCAN="1 second") + db.counter("FAST", SCAN=".1 second"), realtime=True,
+                  environ=preload(tmp_path, "scanEnd") | {"SCAN_ENDS": str(ends)}).start()
+    monitor.wait_ioc(ioc)
+    wait_scans(monitor, ioc, lambda rows: {"1 second", ".1 second"} <= set(rows))
+    ends.write_text("now")
+    text = wait_event(monitor, ioc, "has ended", 10)
+    assert text.endswith(f'IOC {ioc.name} (pid {ioc.pid}): scan thread "1 second" has ended, its records are not processed'), text
+    assert severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
+    what = 'scan thread "1 second" has ended'
+    until(lambda: (a := alarm(monitor, "SCAN_LATE_NOW"))[0] == "MAJOR" and is_cut(a[1], f"{ioc.name} 1 second: has ended"), 5,
+          lambda: alarm(monitor, "SCAN_LATE_NOW"))
+    assert monitor.text("SCAN_LATE_MSG") == f"IOC {ioc.name}: {what}" and light(monitor, ioc) == (2, what)
+    until(lambda: monitor.text("HOST_STATUS_MSG") == f"IOC {ioc.name}: {what}", 5, lambda: monitor.text("HOST_STATUS_MSG"))
+    rows = wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["PERIODS"] > 8)
+    assert rows["1 second"]["LATE_CNTS"] == 1 and rows[".1 second"]["PERIODS"] == pytest.approx(0.1, rel=0.05)
+    ioc.put("TICK.SCAN", "Passive")
+    until(lambda: light(monitor, ioc) == (0, "") and alarm(monitor, "SCAN_LATE_NOW") == ("NO_ALARM", ""), 10, lambda: light(monitor, ioc))
+    assert set(scans(monitor, ioc)) == {".1 second"}
+    ioc.put("TICK.SCAN", "1 second")
+    until(lambda: light(monitor, ioc) == (2, what), 10, lambda: light(monitor, ioc))
+    os.kill(ioc.pid, signal.SIGKILL)  # iocsh's exit would wait for the thread
+    wait_event(monitor, ioc, "ended (")
+    ioc.process.close()
+    ends.unlink()
+    ioc.start()
+    monitor.wait_ioc(ioc)
+    wait_scans(monitor, ioc, lambda rows: (r := rows.get("1 second")) and r["PERIODS"] == pytest.approx(1, rel=0.05))
+    until(lambda: alarm(monitor, "HOST_STATUS") == ("NO_ALARM", ""), 20, lambda: monitor.text("HOST_STATUS_MSG"))
+    assert monitor.lines("IOC_EVENTS").count("has ended") == 1
 
 
 def test_paused_ioc_is_not_late(new_ioc, monitor):  # noqa: F811

@@ -61,12 +61,14 @@ def test_they_survive(start, new_ioc, how):
     until(lambda: second.get("FILTER_SLOW") == 1234.5, 20, second.process.output)
     second.wait_ioc(ioc, level="counts")
     assert "filter restored from" in second.process.output()
+    second.wait_text("STATE_MSG", lambda t: t.startswith("watching 1 of ") and t.endswith(f"; filter restored from {start.file}"))
     second.put("PUT_BAD_ACK", 1)
     until(lambda: second.get("PUT_BAD_OPEN_CNT") == 0, 10, "they are acknowledged")
     until(lambda: "put.val" not in start.file.read_text(), 10, "which is kept, too")
     second.command("ebpfMonForgetSettings")
     second.wait_ioc(ioc)
     until(lambda: second.get("FILTER_SLOW") != 1234.5, 10, "the filter of the start")
+    second.wait_text("STATE_MSG", lambda t: t.startswith("watching 1 of ") and "restored" not in t)
 
 
 def notes(monitor):

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Colours the rows of a table of puts: red, if nobody expects the put; orange, if it was not made as it was sent. Phoebus
 runs this file (Jython: Python 2.7) when the table changes, with "widget" and the table as pvs[0]."""
-from org.csstudio.display.builder.model.properties import WidgetColor
 from org.csstudio.display.builder.runtime.script import PVUtil
+
+try:
+    from org.phoebus.ui.color import WidgetColor
+except ImportError:  # before Phoebus 5
+    from org.csstudio.display.builder.model.properties import WidgetColor
 
 MINOR, MAJOR = WidgetColor(255, 226, 180), WidgetColor(255, 205, 205)
 OTHERS = "became", "denied", "fails", "lost", "answered OK"  # as isOther() of ebpfMonTop
