@@ -78,7 +78,7 @@ typedef struct {
     uint64_t first, period; /* as in ebpfMonScan, at the last look */
     uint16_t spvt;    /* as in ebpfMonScanIoc */
     int      seen;    /* this second */
-    uint64_t ended;   /* the first look that did not find the thread, although its IOC goes on (monotonic ns); 0: none */
+    uint64_t ended;   /* the first look without the thread, while its IOC goes on (monotonic ns); 0: none */
     int      isEndTold;
     double   ratio;   /* its real period, divided by the nominal one */
     int      isIdle;  /* it has nothing to scan: no row is shown, but what was counted is kept */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Preloaded into an IOC: when the file SCAN_ENDS exists, its scan thread of 1 s ends the next time it has to wait, as one
- * does that somebody's device support ends by pthread_exit(). */
+/* Preloaded into an IOC: when the file SCAN_ENDS exists, its scan thread of 1 s ends the next time it has to wait, as
+ * if device support had called pthread_exit(). */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>
