@@ -40,6 +40,8 @@ int ebpfMonFunctionTrialLook(ebpfMonFunctionTrial *trial, uint64_t strange, uint
 
 /* --- an IOC --- */
 
+#define EBPFMON_ODD_SERVER 5 /* odd.server from which on nothing of its CA server is believed */
+
 typedef struct ebpfMonFollowed {
     ebpfMonMem *mem;
     ebpfMonAttached att;

@@ -6,8 +6,6 @@
 #include "watch/levelChoice.h"
 #include "watch/typeTrial.h"
 
-#define ODD_SERVER 5 /* looks in a row at which a CA server was odd; then nothing of it is believed */
-
 /* Nonzero: some chains end in a function that was not recognised, so they are not seen. */
 static int lacksUnlockMany(const ebpfMonTarget *t)
 {
@@ -51,7 +49,7 @@ uint32_t ebpfMonLevelChoiceFindProbes(const ebpfMonTarget *t, ebpfMonLevel level
 {
     uint32_t want = ebpfMonAttachLevel((int)level, way);
 
-    if (t->followed->odd.server >= ODD_SERVER)
+    if (t->followed->odd.server >= EBPFMON_ODD_SERVER)
         want &= ~(EBPFMON_BIT(ebpfMonProgCheckPut) | EBPFMON_BIT(ebpfMonProgCamessage) |
                   EBPFMON_BIT(ebpfMonProgNotify));
     if (t->cat && !t->cat->base->has.lockMany)
@@ -147,7 +145,7 @@ int ebpfMonLevelChoiceWriteNote(const ebpfMonTarget *t, const ebpfMonFilter *fil
                  t->level > ebpfMonLevelOff ? ebpfMonLevelName(t->level) : "");
     if (t->followed->life.silent)
         snprintf(note, EBPFMON_NOTE_SIZE, EBPFMON_NOTE_SILENT);
-    if (t->followed->odd.server >= ODD_SERVER)
+    if (t->followed->odd.server >= EBPFMON_ODD_SERVER)
         snprintf(note, EBPFMON_NOTE_SIZE,
                  "its CA server is as in no known release of EPICS Base (%s): no names of CA clients, no "
                  "puts that are refused", t->followed->odd.member);
