@@ -10,6 +10,7 @@
 #include <dbConvertFast.h>
 #include <dbFldTypes.h>
 #include <dbStaticLib.h>
+#include <epicsStdlib.h>
 
 #include "common/clock.h"
 #include "common/text.h"
@@ -143,34 +144,58 @@ static int getNumber(const ebpfMonValue *v, int fieldType, double *number)
            ebpfMonValueTextGetNumber(v, number);
 }
 
-/* Nonzero: for an integer the text may be an octal number, if the IOC has set dbConvertBase to 0. */
-static int isOctal(const char *text, int fieldType)
+/* What follows the 0 if the text may be an octal, hexadecimal or binary number for an integer; else 0. From 7.0.10 on it is
+ * one (dbConvertBase is 0), if the IOC has no EPICS_DB_CONVERT_DECIMAL_ONLY; before, "0x10" is 0, and "010" is 10. */
+static char getPrefix(const char *text, int fieldType)
 {
-    text += strspn(text, " \t");
+    text += strspn(text, " \t\n\v\f\r");
     text += *text == '-' || *text == '+';
-    return fieldType < ebpfMonDbfFloat && text[0] == '0' && text[1] >= '0' && text[1] <= '9';
+    return fieldType < ebpfMonDbfFloat && text[0] == '0' && strchr("0123456789xXbB", text[1]) ? text[1] : 0;
 }
 
-/* A text that a client sends to a number is converted as dbPut does it (dbFastLinkConv.c): for an integer "0x10" is 0,
- * and "1e3" is 1. Only a decimal number is shown as a number, the one that was sent. */
+/* Converts a text that a client sends to a number as dbPut does it (dbFastLinkConv.c): for an integer "1e3" is 1.
+ * Nonzero: *number has it; else the IOC refuses it. */
+static int convertDecimal(const char *text, int fieldType, double *number)
+{
+    epicsFloat64 space = 0; /* the largest of them */
+    ebpfMonValue out = { .data = (const uint8_t *)&space, .count = 1, .type = fieldType,
+                         .size = dbValueSize((short)fieldType), .len = (uint32_t)dbValueSize((short)fieldType) };
+
+    return !dbFastPutConvertRoutine[DBR_STRING][fieldType](text, &space, NULL) && ebpfMonValueTextGetNumber(&out, number);
+}
+
+static int convertByBase(const char *text, int fieldType, int base, double *number)
+{
+    char decimal[24 + MAX_STRING_SIZE], *units;
+    long long value;
+
+    if (epicsParseLLong(text, &value, base, &units))
+        return 0;
+    snprintf(decimal, sizeof(decimal), "%lld%s", value, strchr(".eE", *units) ? units : "");
+    return convertDecimal(decimal, fieldType, number);
+}
+
+/* Only a decimal number is shown as a number, the one that was sent. */
 static void convertText(const ebpfMonValue *v, int fieldType, ebpfMonPut *put)
 {
-    ebpfMonValue out = { .type = fieldType, .count = 1 };
-    char text[MAX_STRING_SIZE], *end;
-    epicsFloat64 space = 0; /* the largest of them */
+    char text[MAX_STRING_SIZE], *end, prefix;
 
     if (v->type != ebpfMonDbfString || v->count != 1 || fieldType < ebpfMonDbfChar || fieldType > ebpfMonDbfDouble)
         return;
     snprintf(text, sizeof(text), "%.*s", (int)v->len, (const char *)v->data);
-    if (dbFastPutConvertRoutine[DBR_STRING][fieldType](text, &space, NULL))
-        return; /* the IOC refuses it */
-    out.data = (const uint8_t *)&space;
-    out.size = dbValueSize((short)fieldType);
-    out.len = (uint32_t)out.size;
-    put->isConverted = ebpfMonValueTextGetNumber(&out, &put->converted);
+    prefix = getPrefix(text, fieldType);
+    if (prefix) {
+        put->isConverted = convertByBase(text, fieldType, 10, &put->converted);
+        put->isWrapped = convertByBase(text, fieldType, 0, &put->wrapped);
+        if (prefix == 'b' || prefix == 'B') { /* the C library of the IOC decides (2.38: C23) */
+            put->isWrapped = 1;
+            put->wrapped = NAN;
+        }
+        return;
+    }
+    put->isConverted = convertDecimal(text, fieldType, &put->converted);
     put->number = strtod(text, &end);
-    put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX") &&
-                    !isOctal(text, fieldType);
+    put->isNumber = put->isConverted && end != text && !*end && !strpbrk(text, "xX");
 }
 
 /* A number for which the type of the field has no room becomes another one, as dbPut converts it: -1 is 4294967295 in

@@ -82,7 +82,8 @@ def seen(monitor, pv, value):
 
 
 @pytest.mark.parametrize("text, made, good", [
-    ("7", 7, True), ("0x10", 0, False), ("1e3", 1, False), ("12abc", 12, True), (" 42", 42, True), ("101", 101, False)])
+    ("7", 7, True), ("1e3", 1, False), ("12abc", 12, True), (" 42", 42, True), ("101", 101, False),
+    ("0x10", {0, 16}, False), ("010", {10, 8}, True), ("08", {8, 0}, False)])  # before 7.0.10, and from then on
 def test_a_text_is_what_the_ioc_makes_of_it(monitor, ioc, text, made, good):
     ioc.put("LONG", 50)
     seen(monitor, ioc.prefix + "LONG", 50)
@@ -90,21 +91,22 @@ def test_a_text_is_what_the_ioc_makes_of_it(monitor, ioc, text, made, good):
     client = rawca.RawCa(ioc.port)
     client.put(ioc.prefix + "LONG", rawca.STRING, [text])
     client.close()
-    assert ioc.get("LONG") == made
+    assert ioc.get("LONG") in (made if isinstance(made, set) else {made})
     seen(monitor, ioc.prefix + "LONG", text)
     monitor.wait("PUT_BAD_CNT", lambda n: n == before + (not good))
 
 
 @pytest.mark.parametrize("field, dbr, sent, stored, good", [
     ("ZRVL", "LONG", -1, 2**32 - 1, False), ("ZRVL", "DOUBLE", -1.0, 2**32 - 1, False), ("ZRVL", "LONG", 50, 50, True),
-    ("SHFT", "SHORT", -1, 2**16 - 1, False), ("SHFT", "LONG", 2**16 + 7, 7, False), ("SHFT", "DOUBLE", 49.9, 49, True)])
+    ("SHFT", "SHORT", -1, 2**16 - 1, False), ("SHFT", "LONG", 2**16 + 7, 7, False), ("SHFT", "DOUBLE", 49.9, 49, True),
+    ("ZRVL", "STRING", "0x40", {0, 64}, False), ("ZRVL", "STRING", "0b111", {0, 7}, False), ("ZRVL", "STRING", "0x20", {0, 32}, True)])
 def test_a_number_for_which_there_is_no_room(monitor, ioc, field, dbr, sent, stored, good):
     """A rule with "max" only: the number that was sent is small, but the IOC stores a large one; or the other way round."""
     before, pv = monitor.get("PUT_BAD_CNT"), f"TYPES.{field}"
     client = rawca.RawCa(ioc.port)
     client.put(ioc.prefix + pv, getattr(rawca, dbr), [sent])
     client.close()
-    assert ioc.get(pv) == stored
+    assert ioc.get(pv) in (stored if isinstance(stored, set) else {stored})
     monitor.wait("PUT_LAST_PV", lambda t: t == ioc.prefix + pv)
     monitor.wait("PUT_BAD_CNT", lambda n: n == before + (not good))
 
