@@ -3,6 +3,7 @@
 shell of the IOC opens and looks up; clients with sockets of this test."""
 import contextlib
 import ctypes
+import getpass
 import os
 import socket
 import struct
@@ -10,13 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.harness import paths, rawca
+from tests.harness import db, loopback, paths, rawca
 from tests.harness.queries import rows, wait_state
 from tests.harness.wait import until
 from tests.integration.test_subscriptions import Subscriber
 
 QUERIES = paths.MONITOR_BOOT / "queries"
-USED = """SLEEPS_BY_RECORD SLEEPS_BY_SITE LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS SLOW_READERS TCP_RETRANSMITS UPDATES_POSTED UPDATES_FILTERED""".split()
+USED = """SLEEPS_BY_RECORD SLEEPS_BY_SITE LOCKS_BY_RECORD MEMORY_MAPPED PAGE_FAULTS FILES_OPENED FILES_REFUSED NAME_LOOKUPS SYSCALLS_BY_FILE SLOW_CLIENTS SLOW_READERS TCP_RETRANSMITS UPDATES_POSTED UPDATES_FILTERED PUTS_REFUSED""".split()
 ROUNDS = 10
 SLOW_UPDATES = 600  # of an array: more than the buffers of a connection hold
 
@@ -127,6 +128,25 @@ def test_updates_that_a_filter_leaves_out(ioc, monitor):
         assert (ioc.name, name) not in rows(monitor, "UPDATES_FILTERED", "KEY1S", "KEY2S")
     some.close()
     all_.close()
+
+
+def test_puts_that_qsrv_2_refuses(new_ioc, monitor, tmp_path):
+    """Access security lets everybody write A, and nobody write B, as its client says."""
+    (tmp_path / "refuse.acf").write_text("ASG(DEFAULT) { RULE(1, READ) RULE(1, WRITE) } ASG(SHUT) { RULE(1, READ) }\n")
+    ioc = new_ioc(db.READY + db.record("ao", "A") + db.record("ao", "B", ASG="SHUT"), kind="pvxs", acf=tmp_path / "refuse.acf").start()
+    monitor.wait_ioc(ioc)
+    monitor.put("PUTS_REFUSED_RUN", 1)
+    wait_state(monitor, "PUTS_REFUSED", "Running")
+    with loopback.pva_context(ioc.port) as pva:
+        for value in range(3):
+            pva.put(ioc.prefix + "A", value)
+            with pytest.raises(Exception, match="not permitted"):
+                pva.put(ioc.prefix + "B", value)
+    until(lambda: rows(monitor, "PUTS_REFUSED", "KEY1S", "KEY2S", "KEY3S", "KEY4S", "CNTS") ==
+          [(ioc.name, ioc.prefix + "B", getpass.getuser(), "127.0.0.1", 3)], 15, lambda: monitor.command("ebpfMonQueryPrint PUTS_REFUSED"))
+    monitor.put("PUTS_REFUSED_RUN", 0)
+    ioc.kill()
+    monitor.wait_gone(ioc.pid)
 
 
 def test_memory(ioc, monitor):

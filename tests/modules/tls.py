@@ -2,6 +2,7 @@
 """Puts over TLS by clients with several certificates and by some without, six at a time: does the monitor name each as its client
 knows itself? tools/modules.sh builds pvxs with TLS and runs this."""
 import collections
+import re
 import socket
 import ssl
 import subprocess
@@ -103,16 +104,31 @@ def refuse(port, monitor):
     return True
 
 
+def is_named_when_refused(programs, certificates, ioc, monitor):
+    """Access security refuses a put over TLS: the query that comes with ebpfMon names record and certificate."""
+    monitor.command("ebpfMonQueryStart PUTS_REFUSED")
+    until(lambda: "looks at 1 IOC" in "".join(monitor.command("ebpfMonQueryPrint PUTS_REFUSED")), 20, "the query")
+    client = Process([programs / "pvxput", ioc.prefix + "SHUT", 1],
+                     loopback.client(ioc.port, EPICS_PVA_TLS_KEYCHAIN=str(certificates / "client1.p12")))
+    client.wait(60)
+    print(client.output())
+    until(lambda: re.search(rf"{ioc.prefix}SHUT +x509/client1 +127.0.0.1 +1 ", "".join(monitor.command("ebpfMonQueryPrint PUTS_REFUSED"))), 15,
+          lambda: "\n".join(monitor.command("ebpfMonQueryPrint PUTS_REFUSED")))
+    return True
+
+
 def main(pvxs):
     programs, certificates = pvxs / "bin" / paths.ARCH, pvxs / "test" / f"O.{paths.ARCH}"
     commit = subprocess.check_output(["git", "-C", str(pvxs), "log", "-1", "--format=%h"], text=True).strip()
     result = {name: collections.Counter() for name in CLIENTS}
     with tempfile.TemporaryDirectory() as folder:
         tmp, tls_port = Path(folder), loopback.take_port()
-        ioc = Ioc(tmp, db.READY + db.record("ao", "PV"), kind="softIocPVX", program=programs / "softIocPVX",
+        (tmp / "shut.acf").write_text("ASG(DEFAULT) { RULE(1, WRITE, TRAPWRITE) } ASG(SHUT) { RULE(1, READ) }\n")
+        ioc = Ioc(tmp, db.READY + db.record("ao", "PV") + db.record("ao", "SHUT", ASG="SHUT"), kind="softIocPVX",
+                  program=programs / "softIocPVX", acf=tmp / "shut.acf",
                   environ={"EPICS_PVAS_TLS_KEYCHAIN": str(certificates / "server1.p12"), "EPICS_PVAS_TLS_PORT": str(tls_port)}).start()
         log = PutLog(tmp / "puts.json")
-        monitor = Monitor(tmp, before=[log.command()]).start()
+        monitor = Monitor(tmp, before=[log.command(), f'ebpfMonQueryLoad "{paths.MONITOR_BOOT}/queries/records.json"']).start()
         try:
             monitor.wait_ioc(ioc)
             made = put_all(programs, certificates, ioc)
@@ -124,8 +140,8 @@ def main(pvxs):
                 row["puts"] += 1
                 row["client"] += (line["user"], line.get("pid")) == (user, str(pid)) and "who_sure" not in line
                 row["issuer"] += (line.get("method"), line.get("authority")) == (method, issuer)
-            refused = refuse(tls_port, monitor)
-            print("refused handshakes:", refused)
+            refused = refuse(tls_port, monitor) and is_named_when_refused(programs, certificates, ioc, monitor)
+            print("refused handshakes, refused put:", refused)
             for name, named in names.items():
                 result[name]["named"] = named
         finally:
