@@ -65,4 +65,10 @@ iocBoot_DEPEND_DIRS = ebpfMonApp
 
 include $(TOP)/configure/RULES_TOP
 
+ifneq ($(realpath $(INSTALL_LOCATION)),$(realpath $(TOP)))
+install: $(INSTALL_LOCATION)/iocsh/ebpfMon.iocsh
+$(INSTALL_LOCATION)/iocsh/%: iocsh/%
+	mkdir -p $(@D) && cp $< $@
+endif
+
 endif

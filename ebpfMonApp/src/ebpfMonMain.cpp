@@ -66,9 +66,11 @@ static int runScript(const char *script, bool isService)
     setenv("EPICS_CA_AUTO_ARRAY_BYTES", "NO", 0);
     setenv("EPICS_CA_MAX_ARRAY_BYTES", ARRAY_BYTES, 0);
     ebpfMonSignalsHandle();
-    if (isService)
+    if (isService) {
+        setenv("EPICS_IOCSH_HISTFILE", "", 0); /* else all commands of SCRIPT are kept in a file of the working folder */
         setvbuf(stdout, NULL, _IOLBF, 0); /* else the journal has errors, of stderr, before the commands that made
                                            * them */
+    }
     if (script) {
         /* it cannot be read, or has "on error break"; iocInit has failed */
         if (iocsh(script) || (isService && getIocState() != iocRunning))

@@ -175,7 +175,7 @@ class Service(Monitor):
 
     def launch(self, wrap=()):
         env = loopback.server(self.port, EBPFMON_P=self.prefix, IOC=self.name, NOTIFY_SOCKET=self.manager.path,
-                              LOGS_DIRECTORY=self.logs, RUNTIME_DIRECTORY=self.run, TEST_SITE=self.site, EPICS_IOCSH_HISTFILE="", **self.environ)
+                              LOGS_DIRECTORY=self.logs, RUNTIME_DIRECTORY=self.run, TEST_SITE=self.site, **self.environ)
         if self.watchdog:
             env["WATCHDOG_USEC"] = str(int(self.watchdog * 1e6))
         self.process = Process([*wrap, *self.command_line], env=env, cwd="/")

@@ -2,6 +2,7 @@
 """IOCs as in containers are watched as others are: under a seccomp filter, and in namespaces of their own with an overlayfs as
 root."""
 import os
+import re
 import struct
 import sys
 
@@ -129,3 +130,29 @@ def test_namespaces(tmp_path, new_container, new_monitor):
         assert len([l for l in monitor.lines("PUT_LOG").splitlines() if f"-> {value} by" in l]) == 1, "seen inside and outside, once"
     monitor.wait_state("Running")
     assert os.path.exists("/st.cmd") is False
+
+
+def test_what_the_files_ask_for():
+    """compose.yaml and daemonset.yaml give the container the same, and no more: containers.md has the reasons."""
+    service = paths.TOP / "service"
+    unit = re.search(r"^AmbientCapabilities=(.*)", (service / "ebpfmon.service").read_text(), re.M)[1].split()
+    needed = {"SYS_ADMIN", *(name.removeprefix("CAP_") for name in unit)}
+    documented = (paths.TOP / "documentation" / "use" / "containers.md").read_text()
+    row = re.search(r"^\| the capabilities ([A-Z_, ]+) \|", documented, re.M)[1]
+    assert {"SYS_ADMIN", *row.split(", ")} == needed
+    image = (service / "container" / "Containerfile").read_text()
+    volumes = set(re.search(r"^VOLUME (.*)", image, re.M)[1].split())
+    folders = {*volumes, "/run/ebpfmon", "/tmp"}
+    assert not re.search(r"^(USER|EXPOSE)", image, re.M)
+    files = {name: re.sub(r"#.*", "", (service / "container" / name).read_text()) for name in ("compose.yaml", "daemonset.yaml")}
+    for name, given in (("compose.yaml", ["pid: host", "network_mode: host", "cap_drop: [ALL]", "read_only: true", "no-new-privileges:true",
+                                          "apparmor:unconfined"]),
+                        ("daemonset.yaml", ["hostPID: true", "hostNetwork: true", "drop: [ALL]", "readOnlyRootFilesystem: true",
+                                            "allowPrivilegeEscalation: false", "appArmorProfile: {type: Unconfined}"])):
+        text = files[name]
+        assert not [line for line in given if line not in text], name
+        assert set(re.search(r"add: \[(.*)\]", text)[1].split(", ")) == needed, name
+        assert "privileged: true" not in text and "devices" not in text, name
+    written = re.findall(r"mountPath: ([^ ,}]+)", files["daemonset.yaml"])
+    tmpfs, mounts = re.search(r"tmpfs: \[(.*)\]", files["compose.yaml"])[1].split(", "), re.findall(r"- \w+:(/\S+)", files["compose.yaml"])
+    assert set(written) == {*tmpfs, *mounts} == folders

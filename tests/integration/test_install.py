@@ -3,6 +3,7 @@
 --check; the purpose of each capability. The package itself: test_package.py."""
 import fnmatch
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -150,9 +151,11 @@ def test_program_that_cannot_start(tmp_path):
 
 
 def test_options(installed, tmp_path):
+    environ = {k: v for k, v in os.environ.items() if k != "EPICS_IOCSH_HISTFILE"}
+
     def run(*argv):
         return subprocess.run([installed.program, *argv], capture_output=True, text=True, stdin=subprocess.DEVNULL,
-                              timeout=60, check=False)
+                              timeout=60, check=False, cwd=tmp_path, env=environ)
 
     version = re.findall(r"EBPFMON_(?:MAJOR|MINOR|PATCH)_VERSION = (\d+)",
                          (paths.TOP / "configure" / "CONFIG_EBPFMON_VERSION").read_text())
@@ -165,6 +168,7 @@ def test_options(installed, tmp_path):
     assert run("--no-shell", "/nowhere/st.cmd").returncode == 1
     (tmp_path / "st.cmd").write_text("iocInit\n")  # without definitions of records it fails
     assert run("--no-shell", tmp_path / "st.cmd").returncode == 1
+    assert [f.name for f in tmp_path.iterdir()] == ["st.cmd"]  # no history of the shell
     manual = (paths.TOP / "service" / "ebpfMon.1").read_text().replace("\\-", "-")
     for option in re.findall(r"(?m)^  -\w, (--[\w-]+)", usage.stdout):
         assert option in manual, option
