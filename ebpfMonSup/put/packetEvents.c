@@ -796,7 +796,11 @@ void ebpfMonPacketEventsAdd(ebpfMonPacketEvents *e, const ebpfMonWireEvent *ev)
     case ebpfMonWireGap:
         noteLost(e, ev, 0);
         break;
-    case ebpfMonWireGivenUp: /* what this client writes from now on is not known */
+    case ebpfMonWireForeign: /* what this client writes is not known */
+        if (ev->isTls)
+            noteLost(e, ev, 1);
+        break;
+    case ebpfMonWireGivenUp: /* … from now on */
         noteLost(e, ev, 1);
         ebpfMonLastValuesForgetServer(e->lastValues, &ev->peer);
         ebpfMonPutJoinCloseCircuit(e->join, &ev->peer, findArrival(ev->time));

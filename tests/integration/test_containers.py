@@ -146,9 +146,9 @@ def test_what_the_files_ask_for():
     assert not re.search(r"^(USER|EXPOSE)", image, re.M)
     files = {name: re.sub(r"#.*", "", (service / "container" / name).read_text()) for name in ("compose.yaml", "daemonset.yaml")}
     for name, given in (("compose.yaml", ["pid: host", "network_mode: host", "cap_drop: [ALL]", "read_only: true", "no-new-privileges:true",
-                                          "apparmor:unconfined"]),
+                                          "apparmor:unconfined", "label:disable"]),
                         ("daemonset.yaml", ["hostPID: true", "hostNetwork: true", "drop: [ALL]", "readOnlyRootFilesystem: true",
-                                            "allowPrivilegeEscalation: false", "appArmorProfile: {type: Unconfined}"])):
+                                            "allowPrivilegeEscalation: false", "appArmorProfile: {type: Unconfined}", "seLinuxOptions: {type: spc_t}"])):
         text = files[name]
         assert not [line for line in given if line not in text], name
         assert set(re.search(r"add: \[(.*)\]", text)[1].split(", ")) == needed, name

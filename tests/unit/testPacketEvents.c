@@ -27,6 +27,7 @@ static ebpfMonTarget *ioc;
 static ebpfMonPutJoin *join;
 static ebpfMonServers *servers;
 static ebpfMonPacketPuts *packetPuts;
+static ebpfMonPutClients *clients;
 static ebpfMonGateways *gateways;
 static ebpfMonPacketEvents *events;
 static ebpfMonAudits *audits;
@@ -153,7 +154,7 @@ static void renew(int canJoin)
     ebpfMonPacketEventsFree(events);
     ebpfMonGatewaysFree(gateways);
     ebpfMonPutJoinFree(join);
-    gateways = ebpfMonGatewaysNew(NULL, &(ebpfMonGatewayCalls){ .findPayer = ebpfMonProcPayer });
+    gateways = ebpfMonGatewaysNew(clients, &(ebpfMonGatewayCalls){ .findPayer = ebpfMonProcPayer });
     join = ebpfMonPutJoinNew(targets);
     ebpfMonPutJoinSetCovered(join, (const uint32_t[]){ 0 }, 1, 1);
     lost = 0;
@@ -404,6 +405,34 @@ static ebpfMonPutResult resultOfUnseen(uint64_t id)
     return count == 1 ? last.result : ebpfMonPutOk;
 }
 
+/* A put that a gateway makes, after anna wrote the same to it. */
+static ebpfMonPut makeInner(void)
+{
+    ebpfMonPut put = { .peerPid = OTHER_PID, .through = ebpfMonByCa, .isNumber = 1, .number = 7,
+                       .hash = 7, .pv = "X", .val = "7", .user = "gate", .host = "gate1", .command = "pvagw" };
+
+    addPut(OTHER_PORT, 1, 7);
+    put.at = ebpfMonClockMonotonic();
+    ebpfMonGatewaysSetClient(gateways, &put);
+    return put;
+}
+
+static void testGatewayWithTls(void)
+{
+    ebpfMonWireEvent tls = { .kind = ebpfMonWireForeign, .time = ebpfMonClockReal(), .peer = fakePeer(2001, OTHER_PORT), .isTls = 1 };
+    ebpfMonPut put;
+
+    testDiag("A gateway one of whose clients is over TLS: the same put may be that client's");
+    renew(1);
+    ebpfMonGatewaysSetProofs(gateways, isServed, NULL);
+    ebpfMonGatewaysAddClient(gateways, OTHER_PID);
+    put = makeInner();
+    testOk(!put.isUnsure && strcmp(put.user, "anna") == 0, "before it connected: %s", put.user);
+    ebpfMonPacketEventsAdd(events, &tls);
+    put = makeInner();
+    testOk(put.isUnsure && strcmp(put.user, "anna") == 0, "perhaps %s", put.user);
+}
+
 static void testStamp(void)
 {
     testDiag("The moment from which each put is seen inside");
@@ -568,10 +597,10 @@ static void testElsewhere(void)
 
 MAIN(testPacketEvents)
 {
-    ebpfMonPutClients *clients = fakeClientsMake(NULL);
     ebpfMonLinkWrites *linkWrites = ebpfMonLinkWritesNew();
 
-    testPlan(67);
+    testPlan(69);
+    clients = fakeClientsMake(NULL);
     audits = ebpfMonAuditsNew();
     targets = ebpfMonTargetsNew();
     ioc = calloc(1, sizeof(*ioc));
@@ -587,6 +616,7 @@ MAIN(testPacketEvents)
     testForgedBefore();
     testLate();
     testUnread();
+    testGatewayWithTls();
     testStamp();
     testLost();
     testLostPackets();
