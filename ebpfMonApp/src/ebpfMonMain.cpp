@@ -67,7 +67,7 @@ static int runScript(const char *script, bool isService)
     setenv("EPICS_CA_MAX_ARRAY_BYTES", ARRAY_BYTES, 0);
     ebpfMonSignalsHandle();
     if (isService) {
-        setenv("EPICS_IOCSH_HISTFILE", "", 0); /* else all commands of SCRIPT are kept in a file of the working folder */
+        setenv("EPICS_IOCSH_HISTFILE", "", 0); /* else a file in the working folder gets all of SCRIPT */
         setvbuf(stdout, NULL, _IOLBF, 0); /* else the journal has errors, of stderr, before the commands that made
                                            * them */
     }

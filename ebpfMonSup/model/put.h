@@ -102,8 +102,8 @@ typedef struct ebpfMonPut {
     int      isConverted; /* nonzero: val is a text that the IOC converts to the number "converted": "1e3" becomes 1
                            * in a longout. To "wrapped" if its release reads octal and hexadecimal numbers: "0x10" */
     double   converted;
-    int      isWrapped;   /* nonzero: the type of the field has no room for "number", and the IOC stores "wrapped", or see
-                           * isConverted */
+    int      isWrapped;   /* nonzero: the type of the field has no room for "number", and the IOC stores "wrapped"; or
+                           * see isConverted */
     double   wrapped;
     long     count;       /* elements that were sent */
     long     oldCount;    /* elements before; -1: not known */

@@ -144,8 +144,8 @@ static int getNumber(const ebpfMonValue *v, int fieldType, double *number)
            ebpfMonValueTextGetNumber(v, number);
 }
 
-/* What follows the 0 if the text may be an octal, hexadecimal or binary number for an integer; else 0. From 7.0.10 on it is
- * one (dbConvertBase is 0), if the IOC has no EPICS_DB_CONVERT_DECIMAL_ONLY; before, "0x10" is 0, and "010" is 10. */
+/* What follows the 0 if the text may be an octal, hexadecimal or binary number for an integer; else 0. From 7.0.10 on
+ * it is one (dbConvertBase is 0), if the IOC has no EPICS_DB_CONVERT_DECIMAL_ONLY; before, "0x10" is 0, "010" is 10. */
 static char getPrefix(const char *text, int fieldType)
 {
     text += strspn(text, " \t\n\v\f\r");
@@ -161,7 +161,8 @@ static int convertDecimal(const char *text, int fieldType, double *number)
     ebpfMonValue out = { .data = (const uint8_t *)&space, .count = 1, .type = fieldType,
                          .size = dbValueSize((short)fieldType), .len = (uint32_t)dbValueSize((short)fieldType) };
 
-    return !dbFastPutConvertRoutine[DBR_STRING][fieldType](text, &space, NULL) && ebpfMonValueTextGetNumber(&out, number);
+    return !dbFastPutConvertRoutine[DBR_STRING][fieldType](text, &space, NULL) &&
+           ebpfMonValueTextGetNumber(&out, number);
 }
 
 static int convertByBase(const char *text, int fieldType, int base, double *number)

@@ -130,7 +130,8 @@ static int noteRemark(const ebpfMonTarget *t, const ebpfMonFilter *filter, char 
                  "puts that access security refuses are not seen: the compiler copied rsrvCheckPut into its "
                  "callers");
     else if (t->followed->probes.hasTls)
-        snprintf(note, EBPFMON_NOTE_SIZE, "has clients over TLS: puts that it refuses them are seen by the query PUTS_REFUSED only");
+        snprintf(note, EBPFMON_NOTE_SIZE,
+                 "has clients over TLS: puts that it refuses them are seen by the query PUTS_REFUSED only");
     else if (t->followed->att.stepped)
         snprintf(note, EBPFMON_NOTE_SIZE, "some functions have no cheap place for a probe");
     return note[0] != 0;

@@ -419,7 +419,9 @@ static ebpfMonPut makeInner(void)
 
 static void testGatewayWithTls(void)
 {
-    ebpfMonWireEvent tls = { .kind = ebpfMonWireForeign, .time = ebpfMonClockReal(), .peer = fakePeer(2001, OTHER_PORT), .isTls = 1 };
+    ebpfMonWireEvent tls = {
+        .kind = ebpfMonWireForeign, .time = ebpfMonClockReal(), .peer = fakePeer(2001, OTHER_PORT), .isTls = 1
+    };
     ebpfMonPut put;
 
     testDiag("A gateway one of whose clients is over TLS: the same put may be that client's");
