@@ -71,8 +71,8 @@ LATE_RELEASES = {
     "expressions of 160 letters": ["test_long_expression"],
     "inputs to U, outputs to P": ["test_last_links"],
     "messages of alarms": ["test_alarm_message"],
-    "clients and channels as dbServerStats has them": ["test_server_statistics"],
-    "64 threads for each callback queue": ["test_callback_threads"],
+    "dbServerStats": ["test_server_statistics"],
+    "64 callback threads": ["test_callback_threads"],
     "puts to QSRV 2 with options": ["test_options_of_a_put"],
 }
 
@@ -137,8 +137,9 @@ def judge_kernel(checks, pattern):
 def others(checks, patterns, of=judge):
     """What is not right, of all that these regular expressions name."""
     found = {what: of(checks, pattern) for what, pattern in patterns.items()}
-    wrong = {what: "not tried" if cell == "–" else cell for what, cell in found.items() if cell != "right"}
-    return "; ".join(f"{what}: {cell}" for what, cell in wrong.items()) or "nothing"
+    wrong = [f"{what}: {cell}" for what, cell in found.items() if cell not in ("right", "–")]
+    untried = ", ".join(what for what, cell in found.items() if cell == "–")
+    return "; ".join(wrong + ["not tried: " + untried] * bool(untried)) or "nothing"
 
 
 def kernels():
@@ -229,12 +230,11 @@ def releases():
 
 # --- capabilities ------------------------------------------------------------------------------------------
 def capabilities():
-    rows = load("capabilities")
-    text = head(["user", "IOCs can be watched", "no", "part", "tried"])
-    for name, row in rows.items():
-        said = {answer: ", ".join(s for s, a in row["subjects"].items() if a == answer) or "–" for answer in ("no", "part")}
-        text += line([name, row["watched"], said["no"], said["part"], row["date"]])
-    return text
+    def said(row, answer):
+        return ", ".join(s for s, a in row["subjects"].items() if a == answer) or "–"
+
+    return head(["user", "IOCs can be watched", "no", "part", "tried"]) + merged(
+        (name, row["watched"], said(row, "no"), said(row, "part"), row["date"]) for name, row in load("capabilities").items())
 
 
 # --- modules -----------------------------------------------------------------------------------------------
