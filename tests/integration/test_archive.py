@@ -50,6 +50,29 @@ def root(request, tmp_path):
     return root
 
 
+@pytest.mark.skipif(not PACKAGES or not shutil.which("busybox"), reason="not built: make rpm; or no busybox")
+def test_scripts_of_the_rpm(tmp_path):
+    """Installed, installed again as another release, and removed: what systemd is asked for."""
+    for folder in ("bin", "usr/bin", "run/systemd/system"):
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(shutil.which("busybox"), tmp_path / "bin" / "sh")
+    for name in ("systemctl", "systemd-sysusers"):
+        stub = tmp_path / "usr" / "bin" / name
+        stub.write_text(f'#!/bin/sh\necho "{name} $*" >>/said\n')
+        stub.chmod(0o755)
+
+    def said(*action):
+        (tmp_path / "said").write_text("")
+        subprocess.run(["rpm", "--root", tmp_path, "--dbpath", "/rpm", "--nodeps", *action], check=True)
+        return (tmp_path / "said").read_text().splitlines()
+
+    assert said("-i", PACKAGES[-1]) == ["systemd-sysusers ebpfmon.conf", "systemctl daemon-reload", "systemctl preset ebpfmon.service"]
+    assert said("-U", "--force", PACKAGES[-1]) == ["systemd-sysusers ebpfmon.conf", "systemctl daemon-reload",
+                                                  "systemctl try-restart ebpfmon.service", "systemctl daemon-reload"]
+    assert said("-e", "ebpfmon") == ["systemctl --no-reload disable --now ebpfmon.service", "systemctl daemon-reload"]
+    assert not (tmp_path / "usr" / "bin" / "ebpfMon").exists()
+
+
 def test_it_watches(root, new_ioc):
     """It says which version it is, starts by the installed script, and sees a put."""
     ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
