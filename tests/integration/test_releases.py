@@ -321,6 +321,10 @@ def test_cause_of_a_cp_link(watched, monitor, ioc):
     traced(monitor, ioc.prefix + "CPMID", lambda t: t[0].endswith(f"by CP link from {ioc.prefix}CPIN"))
 
 
+in_matrix = pytest.mark.skipif(not IS_LONG, reason="make matrix has it; of this Base test_health.py and test_queues.py try more")
+
+
+@in_matrix
 def test_health(build, watched, monitor, ioc):
     """How often scan threads come, and that they were late after the IOC has stood still; clients as casr counts them."""
     if build.release.startswith("3.14"):
@@ -362,6 +366,7 @@ def wait_queues(monitor, ioc):
     until(lambda: queues(monitor, ioc) == truth, 15, lambda: f"{queues(monitor, ioc)}, {truth}: {monitor.text('QUEUE_MSG')}")
 
 
+@in_matrix
 def test_queues(build, watched, monitor, ioc):
     """Callbacks of a sequence record have passed through a queue."""
     stand_still(ioc)
