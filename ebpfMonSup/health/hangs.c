@@ -111,9 +111,13 @@ void ebpfMonHangsUpdate(ebpfMonHangs *hangs, const ebpfMonHang *now, unsigned n,
         if (known == hangs->n || (named[i] && !wasNamed))
             addHangEvent(health, at, &now[i]);
     }
+    health->hangText[0] = 0;
     for (i = 0; i < n; i++) {
         snprintf(text, sizeof(text), "a thread hangs%s%s", now[i].now[0] ? " in " : "", now[i].now);
         ebpfMonHealthAddIll(health, now[i].id, MAJOR_ALARM, text);
+        if (i == 0) /* "who" begins with the name of the IOC */
+            snprintf(health->hangText, sizeof(health->hangText), "%.*s: %s", (int)(strstr(now[i].who, " (pid ") ?
+                     strstr(now[i].who, " (pid ") - now[i].who : 0), now[i].who, text);
         hangs->known[i] = now[i];
         hangs->named[i] = named[i];
         if (i < EBPFMON_HUNG_THREADS) {

@@ -84,7 +84,8 @@ typedef struct {
     int      isIdle;  /* it has nothing to scan: no row is shown, but what was counted is kept */
     uint64_t late;    /* late periods that lateCount has */
     uint64_t lateAt;  /* when the last one was seen (monotonic ns) */
-    uint64_t gapAt;   /* when the last wait ended that the kernel part does not count (monotonic ns) */
+    uint64_t gapAt;   /* when the last wait ended that the kernel part does not count (monotonic ns) … */
+    double   gapLate; /* … and by how much the thread was late then (s); 0: it is not why it is late now */
     uint64_t list;    /* address of its scan list in the IOC's memory; 0: not known yet */
     uint64_t begin;   /* of its last pass, as the kernel part has it (monotonic ns) */
     uint64_t sum;     /* as ebpfMonScan.sum, at the last look */
@@ -183,6 +184,7 @@ static void endWait(scanThread *s, const struct ebpfMonScan *k, uint64_t now)
     if (s->wait && first > since && first - since > k->period + k->period / 2) {
         s->gaps++;
         s->gapSum += first - since;
+        s->gapLate = (double)(first - since - k->period) / 1e9;
         if (first - since > s->gapMax)
             s->gapMax = first - since;
         s->gapAt = now;
@@ -274,6 +276,9 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     if (late > s->late && now != s->gapAt)
         s->lateAt = now;
     s->late = late;
+    s->row.late += s->wait != 0;
+    if (isRecent(s->lateAt, now) || !isRecent(s->gapAt, now))
+        s->gapLate = 0;
     if (now > k->begin + k->period && (present || now < k->begin + 4 * k->period))
         scans->isWaiting = 1;
     s->isStanding = present != 0;
@@ -281,7 +286,7 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     s->ratio = s->row.period * 1e9 / (double)k->period;
     s->row.severity = !present && !isRecent(s->lateAt, now) && !isRecent(s->gapAt, now) ? NO_ALARM :
                       s->ratio > EBPFMON_SCAN_FAR ? MAJOR_ALARM : MINOR_ALARM;
-    s->topRoot = isRecent(s->lateAt, now) ? k->lateTopRoot : k->topRoot;
+    s->topRoot = s->wait || s->gapLate > 0 ? 0 : isRecent(s->lateAt, now) ? k->lateTopRoot : k->topRoot;
     if (seen->heldCount && now > seen->held[0].begin && now - seen->held[0].begin > k->period)
         s->topRoot = seen->held[0].root; /* this chain still runs, and takes longer than the whole period */
 }
@@ -311,6 +316,8 @@ static void describeLate(const scanThread *s, char *buf, size_t size)
         snprintf(buf, size, "scan thread \"%s\" has ended", s->row.name);
     else if (standsStill(s))
         snprintf(buf, size, "scan \"%s\" not begun for %.1f s", s->row.name, s->row.period);
+    else if (s->gapLate > 0)
+        snprintf(buf, size, "scan \"%s\" was late by %.3g s", s->row.name, s->gapLate);
     else if (s->ratio > 1.05)
         snprintf(buf, size, "scan \"%s\" takes %.3g s%s%s", s->row.name, s->row.period,
                  s->row.topRoot[0] ? ", slowest record " : "", s->row.topRoot);
@@ -360,7 +367,8 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
     if (!worst)
         return;
     snprintf(health->lateBrief, sizeof(health->lateBrief), "%s %s: %s", worst->row.ioc, worst->row.name,
-             worst->ended ? "has ended" : standsStill(worst) ? "stands still" : worst->row.topRoot);
+             worst->ended ? "has ended" : standsStill(worst) ? "stands still" :
+             worst->gapLate > 0 ? "was late" : worst->row.topRoot);
     describeLate(worst, text, sizeof(text));
     snprintf(health->lateText, sizeof(health->lateText), "IOC %s: %.130s", worst->row.ioc, text);
 }

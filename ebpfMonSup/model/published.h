@@ -361,6 +361,7 @@ typedef struct {
     unsigned goneRows;       /* those in goneIoc: the last that ended come first */
     ebpfMonGoneIoc goneIoc[EBPFMON_HEALTH_GONE];
     unsigned hangs;          /* threads that hang */
+    char     hangText[EBPFMON_HEALTH_TEXT]; /* one of them; empty: none */
     struct { uint32_t iocId, tid; uint64_t begin; } hung[EBPFMON_HUNG_THREADS]; /* the first of them; monotonic ns */
     unsigned still;          /* IOCs that stand still */
     char     stillText[EBPFMON_HEALTH_TEXT]; /* one of them, and why; empty: none */

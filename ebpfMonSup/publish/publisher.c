@@ -205,14 +205,13 @@ static void addLights(const ebpfMonPublished *p, ebpfMonHostLight light, causes 
 static ebpfMonHostLight findCauses(const ebpfMonPublished *p, causes *c)
 {
     const ebpfMonHealth *h = &p->health;
+    const ebpfMonPut *bad = ebpfMonPublishedGetUnexpected(p, 0);
     causes minor = { 0 };
 
     addCause(c, h->gone, "IOC %s", h->goneText);
     addCause(c, h->still, "IOC %s", h->stillText);
-    addCause(c, h->hangs > 0, "%u %s%s%s", h->hangs, h->hangs == 1 ? "thread hangs" : "threads hang",
-             p->hangCause[0] ? ": " : "", p->hangCause);
-    addCause(c, p->unexpected.open > 0, "%d unexpected %s open", p->unexpected.open,
-             p->unexpected.open == 1 ? "put is" : "puts are");
+    addCause(c, h->hangs, "%s%s%s", h->hangText, p->hangCause[0] ? ": " : "", p->hangCause);
+    addCause(c, (unsigned)p->unexpected.open, "unexpected put to %s", bad ? bad->pv : "?");
     addCause(c, h->isFarLate && !h->areLateStill, "%s", h->lateText); /* not told twice */
     addLights(p, ebpfMonHostTrouble, c);
     addCause(c, p->log.lost > 0, "%llu lines of put logs are lost: %s", (unsigned long long)p->log.lost,

@@ -261,7 +261,7 @@ LONG = {"PUT_LAST": PUT_LINE, "PUT_BAD_LAST": PUT_LINE,
         "IOC_EVENT_LAST": "2026-11-29 16:54:14.227 IOC sr12c-vacuum-gauges (pid 1048576): thread scan-0.1 (tid 1048599) in record SR12C-VA{GaugeController"
                           ":COLDCATH-07}P-Raw hangs since 7 s",
         "HOST_STATUS_MSG": "4 causes: IOC sr12c-vacuum-gauges gone since 13:41 (signal 11, core dump); IOC sr12c-motion-04 stands still: stopped by "
-                           "a signal; 2 unexpected puts are open; history: not written: database or disk is full"}
+                           "a signal; unexpected put to SR12C-VA{Gauge:COLDCATH-07}P-SP (and 1 more); history: not written: database or disk is full"}
 
 
 def test_long_texts_are_whole(display):

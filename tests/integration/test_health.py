@@ -328,6 +328,7 @@ def test_hang_is_named(new_ioc, monitor):
     report = "\n".join(monitor.command("ebpfMonReport 1"))
     assert "threads that hang: 1" in report and "sleepFor" in report
     monitor.wait("HANG_CNT", lambda n: n == 1)
+    monitor.wait_text("HOST_STATUS_MSG", lambda t: f"IOC {ioc.name}: a thread hangs in {ioc.prefix}HOLD" in t)
     assert severity(monitor, "HANG_CNT") == severity(monitor, "IOC_EVENT_LAST") == "MAJOR"
     row = scans(monitor, ioc)[".2 second"]
     assert row["TOP_RECORDS"] == ioc.prefix + "WAIT", row

@@ -4,6 +4,7 @@
 or old."""
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -187,3 +188,13 @@ def test_remove_and_purge(story):
     assert story["removed"].split() == ["inactive", "5", "1"] or story["removed"].split()[0] == "inactive"
     assert story["purged"] == ""
     assert "end" in story
+
+
+def test_a_tree_that_was_built_elsewhere_is_refused(tmp_path):
+    """make deb of a copied tree, whose programs load the libraries of the first one, says so, and what to do."""
+    for folder in "tools", "bin/linux-x86_64":
+        (tmp_path / folder).mkdir(parents=True)
+    shutil.copy(paths.TOP / "tools" / "deb.sh", tmp_path / "tools")
+    shutil.copy(paths.MONITOR, tmp_path / "bin" / "linux-x86_64" / "ebpfMon")
+    done = subprocess.run([tmp_path / "tools" / "deb.sh"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and done.stderr == "deb: this tree was built in another folder: make clean, then again\n", done.stderr
