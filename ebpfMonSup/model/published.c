@@ -43,6 +43,7 @@ static void setStartValues(void)
     isInitialised = 1;
     thePublished.state = ebpfMonStarting;
     thePublished.ownState = ebpfMonStarting;
+    thePublished.host.status = ebpfMonHostUnknown;
     strcpy(thePublished.stateMessage, "starting: the monitor begins after iocInit");
     strcpy(thePublished.ownMessage, thePublished.stateMessage);
     strcpy(thePublished.log.caPutLogLine, EBPFMON_NO_PUT);
@@ -105,6 +106,10 @@ static int updateState(ebpfMonPublished *published)
     changed = published->state != state || strcmp(published->stateMessage, message) != 0;
     published->state = state;
     memcpy(published->stateMessage, message, sizeof(message));
+    if (state == ebpfMonStarting || state == ebpfMonFailed) { /* else publish/publisher.c */
+        published->host.status = state == ebpfMonFailed ? ebpfMonHostTrouble : ebpfMonHostUnknown;
+        memcpy(published->host.text, message, sizeof(message));
+    }
     epicsTimeGetCurrent(&published->time[ebpfMonGroupState]);
     return changed;
 }

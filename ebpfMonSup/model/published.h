@@ -440,7 +440,7 @@ typedef struct {
 } ebpfMonCostValues;
 
 /* All of it in one light: the severity of an alarm. */
-typedef enum { ebpfMonHostOk, ebpfMonHostWarning, ebpfMonHostTrouble } ebpfMonHostLight;
+typedef enum { ebpfMonHostOk, ebpfMonHostWarning, ebpfMonHostTrouble, ebpfMonHostUnknown } ebpfMonHostLight;
 
 typedef struct {
     ebpfMonHostLight status;

@@ -11,6 +11,7 @@
 #include <epicsThread.h>
 
 #include "common/serviceManager.h"
+#include "common/clock.h"
 #include "common/worker.h"
 #include "host/procNetns.h"
 #include "model/published.h"
@@ -52,12 +53,19 @@ static void tellStatus(char before[STATUS_SIZE])
 static void runWatchdog(void *arg)
 {
     char text[200], before[8] = "", status[STATUS_SIZE] = "";
-    int isWatched = ebpfMonServiceWatchdog() > 0;
+    int isWatched = ebpfMonServiceWatchdog() > 0, wasLate = 0;
+    uint64_t last = ebpfMonClockMonotonic();
 
     for (;;) {
-        unsigned stuck = ebpfMonWorkersFindStuck(PATIENCE, text, sizeof(text));
+        uint64_t now = ebpfMonClockMonotonic();
+        int isLate = (double)(now - last) / 1e9 > PATIENCE;
 
-        if (stuck || before[0])
+        ebpfMonWorkersFindStuck(PATIENCE, text, sizeof(text));
+        if (isLate && !wasLate) /* the process or the machine stood still: the next look tells */
+            text[0] = 0;
+        wasLate = isLate;
+        last = now;
+        if (text[0] || before[0])
             ebpfMonPublishedSetStuck(text);
         before[0] = text[0];
         tellStatus(status);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "probe/childTrial.h"
 #include "probe/kernelLoad.h"
@@ -350,11 +351,25 @@ static void attachHostPrograms(void)
     attachHost(skel->progs.ebpfmon_regs, &skel->links.ebpfmon_regs, NULL, "the stack of a thread that hangs");
 }
 
+/* The kernel part knows processes by the ids of the host. In another namespace /proc has others, so no event would find
+ * its IOC, and nothing would be missing by any count. The number is PROC_PID_INIT_INO of the kernel (proc_ns.h). */
+static int hasHostIds(void)
+{
+    struct stat own;
+
+    return stat("/proc/self/ns/pid", &own) || own.st_ino == 0xEFFFFFFC;
+}
+
 int ebpfMonKernelLoad(const ebpfMonLoadSizes *asked, char *why, size_t size)
 {
     ebpfMonLoadSizes sizes;
     int err;
 
+    if (!hasHostIds()) {
+        snprintf(why, size, "it is in a container without the process ids of the host, so it would see no put: give it "
+                 "these (pid: host, hostPID: true)");
+        return -1;
+    }
     ebpfMonLibbpfTextBegin();
     uname(&ebpfMonLoaded.kernel);
     raiseLimits();

@@ -248,6 +248,8 @@ static void setHostStatus(ebpfMonPublished *p)
 
     p->host.status = findCauses(p, &c);
     addCause(&c, p->host.status == ebpfMonHostOk, "%s", p->stateMessage);
+    if (p->state == ebpfMonStarting)
+        p->host.status = ebpfMonHostUnknown;
     used = c.count > 1 ? epicsSnprintf(p->host.text, sizeof(p->host.text), "%u causes: ", c.count) : 0;
     ebpfMonTextCopy(p->host.text + used, sizeof(p->host.text) - used, c.text);
 }

@@ -74,6 +74,14 @@ def test_monitor_that_cannot_try(new_ioc, new_monitor):
     is_exact(monitor, ioc)
 
 
+def test_without_the_process_ids_of_the_host(new_monitor):
+    """As in a container with its own: /proc shows IOCs, and the kernel knows them by other numbers, so no put would be seen."""
+    monitor = new_monitor().launch(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"])
+    monitor.wait_state("Failed")
+    assert "without the process ids of the host" in monitor.text("STATE_MSG")
+    until(lambda: monitor.get("HOST_STATUS") == 2 and "process ids" in monitor.text("HOST_STATUS_MSG"), 10, lambda: monitor.text("HOST_STATUS_MSG"))
+
+
 @pytest.fixture
 def new_container(tmp_path):
     why = missing(tmp_path)

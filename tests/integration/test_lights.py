@@ -277,18 +277,19 @@ def test_causes_together(new_ioc, monitor):  # noqa: F811
     until(lambda: alarm(monitor, "HOST_STATUS") == ("NO_ALARM", ""), 20, lambda: monitor.text("HOST_STATUS_MSG"))
 
 
-def lose_puts(new_ioc, new_monitor):
-    """A monitor that has lost events and packets: both are MINOR."""
+def lose_puts(new_ioc, new_monitor, seconds=0):
+    """A monitor that stood still for so long, and has lost events and packets: both are MINOR."""
     monitor = new_monitor(before=["ebpfMonConfigure 0 0 64 0 64"]).start()
     ioc = new_ioc(db.READY + db.record("ao", "AO")).start()
     monitor.at_level("trace", ioc)
     assert alarm(monitor, "LOST_CNT")[0] == alarm(monitor, "PACKET_LOST_CNT")[0] == "NO_ALARM"
-    put = ca.pv(ioc.prefix + "AO")
+    put, begin = ca.pv(ioc.prefix + "AO"), time.monotonic()
     monitor.process.halt()
     try:
         for i in range(3000):
             put.put(i)
         ioc.put("AO", 3000)  # this put waits for its answer: the server has done all puts before
+        until(lambda: time.monotonic() - begin > seconds, seconds, "the time of the stop")
     finally:
         monitor.process.go_on()
     for name, cause in (("LOST_CNT", "event ring full"), ("PACKET_LOST_CNT", "packets came faster than they are read")):
@@ -301,12 +302,13 @@ def test_losses(new_ioc, new_monitor):
 
 
 def test_losses_end(new_ioc, new_monitor):
-    """A minute without a loss there is no alarm, and the counts stay."""
-    monitor = lose_puts(new_ioc, new_monitor)
+    """A minute without a loss there is no alarm, and the counts stay. That it stood still itself is told of no thread."""
+    monitor = lose_puts(new_ioc, new_monitor, 6)
     begin = time.monotonic()
     for name in ("LOST_CNT", "PACKET_LOST_CNT"):
         until(lambda: alarm(monitor, name) == ("NO_ALARM", ""), 90, lambda: f"{name}: {alarm(monitor, name)}")
         assert time.monotonic() - begin > 40 and monitor.get(name) > 0
+    assert not [line for line in monitor.process.lines if "no progress" in line]
 
 
 def test_files_run_out(new_ioc, monitor):  # noqa: F811
