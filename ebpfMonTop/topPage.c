@@ -204,7 +204,7 @@ int topDataRead(topData *data)
 
 #define ROWS_MAX   400
 #define BAR_WIDTH  40
-#define LEAST_ROWS 3 /* so many rows a table gets in any case */
+#define LEAST_ROWS 2 /* so many rows a table gets in any case */
 #define ITEM_MAX   1500 /* bytes of the text of an item */
 #define TEXTS_MAX  (sizeof(topViewSpecs[0].text) / sizeof(topViewSpecs[0].text[0])) /* of a view */
 #define WRAP_LINES 20 /* on a screen of so many lines a line of the header that is too long becomes two */

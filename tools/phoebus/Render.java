@@ -23,6 +23,7 @@ import javafx.application.Application;
 import javafx.application.Platform;
 import javafx.embed.swing.SwingFXUtils;
 import javafx.scene.Parent;
+import javafx.scene.image.ImageView;
 import javafx.scene.image.WritableImage;
 import javafx.stage.Stage;
 import org.csstudio.display.actions.OpenDisplayAction;
@@ -209,6 +210,9 @@ public class Render extends Application
         await(() -> embedded(shown.model).stream().allMatch(e -> e.runtimePropEmbeddedModel().getValue() != null));
         await(() -> disconnected(shown.model).isEmpty());
         TimeUnit.MILLISECONDS.sleep((long) (seconds * 1000)); // for the trends
+        await(() -> countBlank(shown) == 0); // on a busy machine Phoebus skips images (BufferUtil)
+        if (countBlank(shown) > 0)
+            problems.add(name + ": plots that were not drawn: " + countBlank(shown));
         for (String pv : disconnected(shown.model))
             problems.add(name + ": not connected: " + pv);
         final Set<String> pvs = new TreeSet<>();
@@ -227,6 +231,21 @@ public class Render extends Application
             problems.add(name + ": Phoebus says that it is not clean");
         return widgets.size() + " widgets, " + pvs.size() + " PVs, " +
                model.propWidth().getValue() + " x " + model.propHeight().getValue();
+    }
+
+    /** Plots without an image. */
+    private static long countBlank(final Shown shown)
+    {
+        try
+        {
+            return inFx(() -> shown.toolkit.stage.getScene().getRoot().lookupAll("*").stream().filter(
+                node -> node instanceof ImageView view && view.getImage() == null &&
+                        node.getClass().getName().startsWith("org.csstudio.javafx.rtplot")).count());
+        }
+        catch (Exception ex)
+        {
+            throw new IllegalStateException(ex);
+        }
     }
 
     private static void drain(final String name)
