@@ -406,11 +406,12 @@ static int isOfSameWriter(const ebpfMonPut *a, const ebpfMonPut *b)
            (a->link[0] || strcmp(a->thread, b->thread) == 0) && a->through == b->through;
 }
 
-/* Nonzero: of two puts of one writer: both are to one PV, with one cause and one result. */
+/* Nonzero: of two puts of one writer: both are to one PV, with one cause and one result. One that became another value
+ * is not hidden among those that were made as sent. */
 static int isOfSameRun(const ebpfMonPut *a, const ebpfMonPut *b)
 {
     return strcmp(a->pv, b->pv) == 0 && strcmp(a->ioc, b->ioc) == 0 && strcmp(a->cause, b->cause) == 0 &&
-           strcmp(a->rule, b->rule) == 0 && a->result == b->result;
+           strcmp(a->rule, b->rule) == 0 && a->result == b->result && !a->after[0] == !b->after[0];
 }
 
 /* Finds the rows of the run that this put continues, whatever stands between them. Returns their number; the newest

@@ -312,6 +312,7 @@ static void keepOf(const char *writer, const char *pv, const char *value, double
     put.at = (uint64_t)((1000 + seconds) * 1e9); /* later than those of the tests before */
     strcpy(put.pv, pv);
     strcpy(put.val, value);
+    strcpy(put.after, strcmp(value, "too much") == 0 ? "200" : "");
     ebpfMonPublishedKeepPut(ebpfMonPublishedLock(), &put);
     ebpfMonPublishedUnlock();
 }
@@ -363,6 +364,11 @@ static void testTurns(void)
         rows++;
     testOk(rows == 1 + TURNS && isRunOf(ebpfMonPutByClient, rows + 1, "TURN:0", 0, NULL, "5") &&
                isRunOf(ebpfMonPutByClient, rows + 2, "TURN:ONCE", 0, NULL, "1"), "nothing else is hidden");
+    keepOf("script", "TURN:0", "too much", 1160);
+    keepOf("script", "TURN:0", "50", 1161);
+    testOk(isRunOf(ebpfMonPutByClient, 1, "TURN:0", 51, "0", "50") &&
+               isRunOf(ebpfMonPutByClient, 2, "TURN:0", 0, NULL, "too much"),
+           "one that became another value has a row of its own");
 }
 
 /* One writer writes two PVs in turn. */
@@ -542,7 +548,7 @@ static void testAbsent(void)
 
 MAIN(testModel)
 {
-    testPlan(104);
+    testPlan(105);
     epicsEnvSet("TZ", "UTC");
     errlogInit(0); /* this header also declares the text of the status codes */
     testLevel();
