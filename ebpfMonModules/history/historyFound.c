@@ -28,6 +28,13 @@ struct ebpfMonHistoryFinder {
     uint64_t since;                       /* monotonic ns: of this answer */
 };
 
+/* The text without rows says why there are none. */
+static void sayWhyNone(ebpfMonHistoryFinder *f)
+{
+    if (!f->found.rows)
+        snprintf(f->found.text, sizeof(f->found.text), "%s\n", f->found.message);
+}
+
 ebpfMonHistoryFinder *ebpfMonHistoryFinderNew(const ebpfMonModule *module)
 {
     ebpfMonHistoryFinder *f = calloc(1, sizeof(*f));
@@ -38,6 +45,7 @@ ebpfMonHistoryFinder *ebpfMonHistoryFinderNew(const ebpfMonModule *module)
     f->lock = epicsMutexMustCreate();
     ebpfMonSharedWorkerInit(&f->worker);
     snprintf(f->found.message, sizeof(f->found.message), "nothing is kept: ebpfMonHistoryKeep FILE");
+    sayWhyNone(f);
     f->shown = f->found;
     return f;
 }
@@ -176,6 +184,7 @@ static void runFinder(ebpfMonWorker *worker, void *arg)
         epicsMutexUnlock(f->lock);
         if (isAsked)
             answerQuestion(f, part);
+        sayWhyNone(f);
         ebpfMonModuleShowValues(f->module, &f->shown, &f->found, sizeof(f->found));
         ebpfMonWorkerWait(worker, 60);
     }

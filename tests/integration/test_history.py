@@ -520,6 +520,7 @@ def test_asked_by_pvs(keep, new_ioc):
     """Who writes from when and which PV gets a table and lines, the newest first; a wrong time gets a sentence."""
     monitor, ioc = keep(), new_ioc(DATABASE).start()
     monitor.wait_ioc(ioc)
+    assert monitor.lines("HISTORY_TEXT") == monitor.text("HISTORY_FOUND_MSG") == "write HISTORY_FROM, HISTORY_TO, HISTORY_PV or HISTORY_USER"
     for value in (11, 12):
         ioc.put("SET2", value)
     until(lambda: count(keep.file, "pv LIKE '%:SET2'") == 2, 20, "the puts")
