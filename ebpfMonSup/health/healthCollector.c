@@ -537,14 +537,15 @@ static void listIoc(seenIoc *p, const ebpfMonTarget *t)
     }
 }
 
-/* health.ioc may have no room for all. So the IOCs with a database that was read come first: others may be no IOCs. */
+/* health.ioc may have no room for all. So the watched IOCs come first, then those with a database that was read: others
+ * may be no IOCs. */
 static void listIocs(ebpfMonHealthCollector *c)
 {
     c->iocs = 0;
     ebpfMonTargetsLock(c->targets);
-    for (int pass = 0; pass < 2; pass++)
+    for (int pass = 0; pass < 3; pass++)
         for (ebpfMonTarget *t = ebpfMonTargetsGetFirst(c->targets); t && c->iocs < EBPFMON_TARGETS_MAX; t = t->next)
-            if ((t->cat == NULL) == pass)
+            if ((t->level > ebpfMonLevelOff ? 0 : t->cat ? 1 : 2) == pass)
                 listIoc(&c->ioc[c->iocs++], t);
     ebpfMonTargetsUnlock(c->targets);
 }
