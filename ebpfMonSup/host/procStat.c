@@ -154,30 +154,40 @@ int ebpfMonProcStandsStill(pid_t pid, pid_t tid)
     return state == 'T' || state == 't';
 }
 
+/* Nonzero: this file of a control group can be read, and has the text in its first 200 bytes. */
+static int fileSays(const char *place, const char *group, const char *text)
+{
+    char file[4200], state[200];
+    size_t n;
+    FILE *f;
+
+    snprintf(file, sizeof(file), place, group);
+    f = fopen(file, "re");
+    if (!f)
+        return 0;
+    n = fread(state, 1, sizeof(state) - 1, f);
+    state[n] = 0;
+    fclose(f);
+    return strstr(state, text) != NULL;
+}
+
 /* cgroup-v1/freezer-subsystem.rst, cgroup-v2.rst. */
 int ebpfMonProcIsFrozen(pid_t pid)
 {
-    static const char *const places[] = { "/sys/fs/cgroup%s/cgroup.events", "/sys/fs/cgroup/unified%s/cgroup.events",
-                                          "/sys/fs/cgroup/freezer%s/freezer.state" };
-    char groups[4096], file[4200], state[200], *line, *rest = groups;
+    static const char freezer[] = ":freezer:";
+    char groups[4096], *line, *rest = groups;
 
     if (ebpfMonProcReadText(pid, "cgroup", groups, sizeof(groups)) <= 0)
         return 0;
     while ((line = strsep(&rest, "\n")) != NULL) {
-        const char *path = strncmp(line, "0::", 3) == 0 ? line + 3 : strstr(line, ":freezer:");
-        int isOld = path != line + 3;
+        const char *old = strstr(line, freezer), *group = old ? old + strlen(freezer) : line + strlen("0::");
 
-        path = path && isOld ? path + strlen(":freezer:") : path;
-        for (int i = isOld ? 2 : 0; path && strcmp(path, "/") != 0 && i < (isOld ? 3 : 2); i++) {
-            FILE *f = (snprintf(file, sizeof(file), places[i], path), fopen(file, "re"));
-            size_t n = f ? fread(state, 1, sizeof(state) - 1, f) : 0;
-
-            state[n] = 0;
-            if (f)
-                fclose(f);
-            if (strstr(state, isOld ? "FROZEN" : "frozen 1"))
-                return 1;
-        }
+        if ((!old && strncmp(line, "0::", 3) != 0) || strcmp(group, "/") == 0)
+            continue;
+        if (old ? fileSays("/sys/fs/cgroup/freezer%s/freezer.state", group, "FROZEN") :
+                  fileSays("/sys/fs/cgroup%s/cgroup.events", group, "frozen 1") ||
+                  fileSays("/sys/fs/cgroup/unified%s/cgroup.events", group, "frozen 1"))
+            return 1;
     }
     return 0;
 }
