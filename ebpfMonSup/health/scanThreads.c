@@ -247,6 +247,12 @@ static scanThread *noteScan(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc
     return isIdle ? NULL : s;
 }
 
+/* A shorter wait may be between two chains of its pass. */
+static int standsStill(const scanThread *s)
+{
+    return s->wait > EBPFMON_SECOND_NS;
+}
+
 static int isRecent(uint64_t at, uint64_t now)
 {
     return at && now - at < EBPFMON_SCAN_SECONDS * EBPFMON_SECOND_NS;
@@ -286,7 +292,7 @@ void ebpfMonScanThreadsAdd(ebpfMonScanThreads *scans, const ebpfMonScanIoc *ioc,
     s->ratio = s->row.period * 1e9 / (double)k->period;
     s->row.severity = !present && !isRecent(s->lateAt, now) && !isRecent(s->gapAt, now) ? NO_ALARM :
                       s->ratio > EBPFMON_SCAN_FAR ? MAJOR_ALARM : MINOR_ALARM;
-    s->topRoot = s->wait || s->gapLate > 0 ? 0 : isRecent(s->lateAt, now) ? k->lateTopRoot : k->topRoot;
+    s->topRoot = standsStill(s) || s->gapLate > 0 ? 0 : isRecent(s->lateAt, now) ? k->lateTopRoot : k->topRoot;
     if (seen->heldCount && now > seen->held[0].begin && now - seen->held[0].begin > k->period)
         s->topRoot = seen->held[0].root; /* this chain still runs, and takes longer than the whole period */
 }
@@ -302,12 +308,6 @@ static int compareScans(const void *a, const void *b)
     if (x->id != y->id)
         return x->id < y->id ? -1 : 1;
     return x->tid < y->tid ? 1 : x->tid > y->tid ? -1 : 0;
-}
-
-/* A shorter wait may be between two chains of its pass. */
-static int standsStill(const scanThread *s)
-{
-    return s->wait > EBPFMON_SECOND_NS;
 }
 
 static void describeLate(const scanThread *s, char *buf, size_t size)
