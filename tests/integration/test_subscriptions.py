@@ -57,7 +57,7 @@ class Subscriber(rawca.RawCa):
 
 def command(monitor, line):
     """What the command has printed, without its echo and what others have logged meanwhile."""
-    return [l for l in monitor.command(line) if not re.match("epics>|sevr=", l)]
+    return [l for l in monitor.command(line) if l != line and not re.match("epics>|sevr=", l)]
 
 
 def why(monitor, pv, client=""):
