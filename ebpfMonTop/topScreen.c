@@ -381,18 +381,16 @@ static void drawLine(const screen *s, size_t line, int y)
 
 static void drawFooter(const screen *s)
 {
-    char line[300], views[40] = "";
+    char line[300];
 
-    for (unsigned i = 0; i < topViews && i < sizeof(views) - 1; i++)
-        views[i] = topViewSpecs[i].key;
     if (s->keys.message[0])
         snprintf(line, sizeof(line), "%s", s->keys.message);
     else if (s->keys.typing)
         snprintf(line, sizeof(line), "%s: %s_", s->keys.typing == s->keys.question ? "why, PV [client]" : "filter",
                  s->keys.typing);
     else
-        snprintf(line, sizeof(line), "%s%s%s? help  q quit  Enter one record  / filter  blank pause  views: %s",
-                 s->look->filter[0] ? "filter: " : "", s->look->filter, s->look->filter[0] ? "  " : "", views);
+        snprintf(line, sizeof(line), "%s%s%s? views and keys  q quit  Enter one record  / filter  blank pause",
+                 s->look->filter[0] ? "filter: " : "", s->look->filter, s->look->filter[0] ? "  " : "");
     move(LINES - 1, 0);
     addnstr(line, COLS - 1);
 }

@@ -4,7 +4,7 @@
 Phoebus has no widget that repeats a row for each entry of a list, so the rows are written out."""
 import xml.etree.ElementTree as ET
 
-ROWS = 40           # of a page: it fits on a screen of 1280 x 1024, and nothing scrolls
+ROWS = 37           # of a page: it fits in Phoebus on a screen of 1280 x 1024, and nothing scrolls
 TOP, LINE = 64, 22  # where the first row begins; from row to row
 # Label, PV, x, width, whether it is a text. The header of a column stands where its values do.
 COLUMNS = (("State", "STATE", 230, 90, True), ("IOCs", "IOC_CNT", 325, 50, False),

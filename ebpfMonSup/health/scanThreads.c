@@ -310,7 +310,8 @@ static int compareScans(const void *a, const void *b)
     return x->tid < y->tid ? 1 : x->tid > y->tid ? -1 : 0;
 }
 
-static void describeLate(const scanThread *s, char *buf, size_t size)
+/* Without the slowest record a note is short enough for an element of IOC_NOTES. */
+static void describeLate(const scanThread *s, int withRecord, char *buf, size_t size)
 {
     if (s->ended)
         snprintf(buf, size, "scan thread \"%s\" has ended", s->row.name);
@@ -320,7 +321,7 @@ static void describeLate(const scanThread *s, char *buf, size_t size)
         snprintf(buf, size, "scan \"%s\" was late by %.3g s", s->row.name, s->gapLate);
     else if (s->ratio > 1.05)
         snprintf(buf, size, "scan \"%s\" takes %.3g s%s%s", s->row.name, s->row.period,
-                 s->row.topRoot[0] ? ", slowest record " : "", s->row.topRoot);
+                 withRecord && s->row.topRoot[0] ? ", slowest record " : "", withRecord ? s->row.topRoot : "");
     else
         snprintf(buf, size, "scan \"%s\" was late in the last 10 s", s->row.name);
 }
@@ -350,7 +351,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
         health->lateNow++;
         health->ended += s->ended != 0;
         health->isFarLate |= s->row.severity == MAJOR_ALARM;
-        describeLate(s, text, sizeof(text));
+        describeLate(s, 0, text, sizeof(text));
         ebpfMonHealthAddIll(health, s->id, s->row.severity, text);
         if (!worst || isWorse(s, worst))
             worst = s;
@@ -369,7 +370,7 @@ static void publishLate(const ebpfMonScanThreads *scans, unsigned n, ebpfMonHeal
     snprintf(health->lateBrief, sizeof(health->lateBrief), "%s %s: %s", worst->row.ioc, worst->row.name,
              worst->ended ? "has ended" : standsStill(worst) ? "stands still" :
              worst->gapLate > 0 ? "was late" : worst->row.topRoot);
-    describeLate(worst, text, sizeof(text));
+    describeLate(worst, 1, text, sizeof(text));
     snprintf(health->lateText, sizeof(health->lateText), "IOC %s: %.130s", worst->row.ioc, text);
 }
 

@@ -134,11 +134,15 @@ LETTERS = {**dict.fromkeys("ijl", 222), **dict.fromkeys(" ft.,:;/[]I!\\|", 278),
            **dict.fromkeys("CDHNRUw", 722), **dict.fromkeys("GOQ", 778), **dict.fromkeys("Mm", 833), "%": 889, "W": 944, "@": 1015}
 
 
+def text_width(text, size):
+    return sum(LETTERS.get(c, 556) for c in text) * size / 1000
+
+
 def wrap(text, size, width):
     """The lines that Phoebus makes of a text in a widget with wrap_words. A word that is wider than the widget is broken."""
     lines, line, used = [], "", 0
     for word in re.findall(r"\S*\s*", text):
-        needs = sum(LETTERS.get(c, 556) for c in word.rstrip()) * size / 1000
+        needs = text_width(word.rstrip(), size)
         if line and used + needs > width:
             lines.append(line)
             line, used = "", 0
@@ -146,7 +150,7 @@ def wrap(text, size, width):
             part = max(1, int(len(word) * width / needs) - 1)
             lines.append(word[:part])
             word = word[part:]
-            needs = sum(LETTERS.get(c, 556) for c in word.rstrip()) * size / 1000
+            needs = text_width(word.rstrip(), size)
         line += word
-        used += sum(LETTERS.get(c, 556) for c in word) * size / 1000
+        used += text_width(word, size)
     return lines + [line] if line or not lines else lines
