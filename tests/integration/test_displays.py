@@ -301,7 +301,7 @@ CELLS = {**dict.fromkeys(("PV", "Record", "Root record", "Asynchronous record", 
 # The page of the put, which a click on the row opens, has them whole.
 CUT = {("AutoPutsTable", c) for c in ("New value", "Old value", "Link and cause", "Why unexpected")}
 CELL = {("AutoPutsTable", "Writer"): "thread cbMedium", ("HistoryTable", "Time"): "2026-11-30 10:02:54.040",
-        ("HistoryTable", "Result"): "fails: putFields are disabled", ("SubscriptionsTable", "Process"): "camonitor (12345)"}
+        ("HistoryTable", "Result"): "unexpected: " + RULE, ("SubscriptionsTable", "Process"): "camonitor (12345)"}
 
 
 def test_usual_cells_are_whole(display):
