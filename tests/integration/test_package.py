@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from tests.harness import loopback, paths
+from tests.harness.preload import preload
 from tests.harness.wait import patient
 
 DEB = sorted((paths.TOP / "deb").glob("ebpfmon_*.deb"))
@@ -29,7 +30,7 @@ apt() { apt-get -qq --no-install-recommends -o Dpkg::Options::=--force-confold "
 mkdir -p /etc/systemd/system/ebpfmon.service.d
 cat >/etc/systemd/system/ebpfmon.service.d/test.conf <<END
 [Service]
-Environment=EBPFMON_P=PKG: @ENV@
+Environment=EBPFMON_P=PKG: LD_PRELOAD=@PRELOAD@ @ENV@
 ExecStartPre=-/usr/bin/ebpfMon --check
 WatchdogSec=5
 RestartSec=0
@@ -55,12 +56,15 @@ p=$(pid); kill -STOP "$p"; until_ is_other "$p"; say "watchdog $(systemctl show 
 journalctl -u ebpfmon | grep -q "Watchdog timeout" && say "watchdog timeout"
 until_ running
 
+@BASE@/caput -w 5 PKG:FILTER_IOC "vac*" >/dev/null
+until_ grep -qF "vac*" /var/lib/ebpfmon/settings
 echo "# of this site" >>/etc/ebpfmon/site.cmd
 p=$(pid)
 apt install /shared/new.deb
 is_other "$p" || until_ is_other "$p"
 until_ running
 say "upgraded $(dpkg-query -W -f='${Version}' ebpfmon) $(state) $(tail -n 1 /etc/ebpfmon/site.cmd)"
+say "filter $(@BASE@/caget -t -w 5 PKG:FILTER_IOC) $(@BASE@/caget -t -w 5 -S PKG:STATE_MSG.VAL$)"
 
 apt remove ebpfmon
 say "removed $(systemctl is-active ebpfmon) $(ls /usr/bin/ebpfMon 2>/dev/null) $(ls /etc/ebpfmon | wc -l) $(ls /var/log/ebpfmon | wc -l)"
@@ -98,7 +102,9 @@ def story(tmp_path_factory):
     shared.chmod(0o755)
     settings = {**loopback.SETTINGS, "EPICS_CA_ADDR_LIST": "127.0.0.1"}
     env = " ".join(f"{k}={v}" for k, v in settings.items() if v)
-    (shared / "script").write_text(SCRIPT.replace("@ENV@", env).replace("@BASE@", str(paths.BASE_BIN)))
+    preload(shared, "hostIds")
+    (shared / "script").write_text(SCRIPT.replace("@ENV@", env).replace("@BASE@", str(paths.BASE_BIN))
+                                   .replace("@PRELOAD@", "/shared/hostIds.so"))
     subprocess.run([*NAMESPACES, "--kill-child", "bash", paths.TESTS / "programs" / "machine.sh", shared, paths.BASE],
                    stdin=subprocess.DEVNULL, capture_output=True, timeout=patient(60), check=False)
     text = (shared / "out").read_text()
@@ -178,9 +184,11 @@ def test_reload_and_restart(story):
 
 
 def test_upgrade(story):
-    """After the upgrade the new version runs, and the site's configuration is unchanged."""
+    """After the upgrade the new version runs, and the site's configuration and the filter are unchanged."""
     version, state, last = story["upgraded"].split(" ", 2)
     assert version.endswith("+later") and state == "Running" and last == "# of this site"
+    assert story["filter"].startswith("vac* "), story["filter"]
+    assert "filter restored" in story["filter"], story["filter"]
 
 
 def test_remove_and_purge(story):
