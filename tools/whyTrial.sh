@@ -7,8 +7,8 @@
 #   tools/whyTrial.sh [FAULT...]    only faults whose name has one of these words
 #   tools/whyTrial.sh -d MINUTES    instead: IOCs that wait a lot, and one with the load of a site, are stopped now and
 #                                   then; no deadlock is told of, and no hang stays
-#   tools/whyTrial.sh -l [WORD...]  instead: which light a shift sees in ten situations (or those whose title has a
-#                                   word), after how long, and when it is gone
+#   tools/whyTrial.sh -l [WORD...]  instead: which light a shift sees in eleven situations (or those whose title has a
+#                                   word), after how long, and when it is gone: the table of documentation/use/operator.md
 set -eu
 case ${1-} in -d|-l) ;; -*) sed -n '3,11s/^# \{0,1\}//p' "$0"; exit 2;; esac
 top=$(cd "$(dirname "$0")/.." && pwd)

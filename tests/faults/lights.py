@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Situations that a shift has to see, made with real IOCs, one after the other: in which PV is the alarm, after how many seconds, with
-which words in the light of the host, and how long after the end is it gone? Prints the table of documentation/use/operator.md. Some five
-minutes; run make first, as root.
+"""Situations that a shift has to see (LIGHTS of tests/harness/tables.py), made with real IOCs, one after the other: the alarm is in this
+PV, the light of the host says why, after how many seconds, and how long after the end is it gone? If all were made, their seconds go
+into the table of documentation/use/operator.md. Some four minutes; run make first, as root.
 
     tools/whyTrial.sh -l [WORD...]      only situations whose title has one of these words
 """
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -22,12 +23,13 @@ from tests.harness import netns, loopback
 netns.enter_new()
 loopback.use()  # before a client library is imported
 
-from tests.harness import ca, db, paths, process, rawca  # noqa: E402
+from tests.harness import ca, db, paths, process, rawca, tables  # noqa: E402
 from tests.harness.ioc import Ioc  # noqa: E402
 from tests.harness.monitor import Monitor  # noqa: E402
 from tests.harness.wait import until  # noqa: E402
 
 SMALL, LARGE = "8m", "64m"
+HANG = 25  # seconds
 SEVERITY = ("NO_ALARM", "MINOR", "MAJOR", "INVALID")
 
 
@@ -65,7 +67,7 @@ class Shift:
 
     def hang(self):
         self.slow.put("HOLD:BUSY.SNAM", "sleepFor")
-        self.slow.put("HOLD:BUSY.A", 25e6)
+        self.slow.put("HOLD:BUSY.A", HANG * 1e6)
         self.slow.put("HOLD.SCAN", "1 second", wait=False)
         return lambda: self.slow.put("HOLD.SCAN", "Passive", wait=False)  # it comes when the record ends
 
@@ -133,50 +135,49 @@ class Shift:
                 self.monitor.put("LOST_RESET", 1)
         return end
 
-    def run(self):
-        situations = [
-            ("an unexpected put", "PUT_BAD_LAST", "MAJOR", self.unexpected),
-            ("a scan of 0.1 s takes 0.12 s", "SCAN_LATE_NOW", "MINOR", lambda: self.late(120e3)),
-            ("… takes 0.3 s", "SCAN_LATE_NOW", "MAJOR", lambda: self.late(300e3)),
-            ("a record hangs for 25 s", "HANG_CNT", "MAJOR", self.hang),
-            ("an idle IOC is stopped (SIGSTOP)", "IOC_STILL_CNT", "MAJOR", self.frozen),
-            ("an IOC dies (signal 11)", "IOC_GONE_CNT", "MAJOR", self.died),
-            ("… while another one is stopped", "IOC_STILL_CNT", "MAJOR", self.two),
-            ("80 searches a second for a dead PV", "UNFOUND_RATE", "MINOR", self.storm),
-            ("events and packets are lost", "LOST_CNT", "MINOR", self.losses),
-            ("the disk of the history is full", "HISTORY_STATE", "MAJOR", lambda: self.full(self.disk, "HISTORY_STATE", "MAJOR")),
-            ("the disk of a put log is full", "LOG_LOST_CNT", "MAJOR", lambda: self.full(self.log, "LOG_LOST_CNT", "MAJOR")),
-        ]
-        print("| situation | PV | seen after | the light of the host says | gone after |\n|---|---|---:|---|---:|")
-        for title, name, wanted, begin in situations:
-            if sys.argv[1:] and not any(word in title for word in sys.argv[1:]):
-                continue
-            until(lambda: self.severity(name) == "NO_ALARM" and self.severity("HOST_STATUS") == "NO_ALARM", 120,
-                  lambda: f"quiet before {title}: {name} {self.severity(name)}, {self.monitor.text('HOST_STATUS_MSG')}")
-            at = time.monotonic()
-            end = begin()
-            until(lambda: self.severity(name) == wanted, 40, lambda: f"{title}: {name} {self.severity(name)}")
-            seen = time.monotonic() - at
-            time.sleep(2)  # the light of the host is made once a second
-            text = self.monitor.text("HOST_STATUS_MSG") if self.severity("HOST_STATUS") != "NO_ALARM" else "–"
-            if name == "HANG_CNT":
-                at += 25
-            end()
-            at = max(at, time.monotonic()) if name != "HANG_CNT" else at
-            until(lambda: self.severity(name) == "NO_ALARM", 120, lambda: f"after {title}: {name} {self.severity(name)}")
-            gone = time.monotonic() - at
-            for made, told in ((self.ioc.name, "vac"), (self.slow.name, "ring"), (self.ioc.prefix, "VAC:"), (self.slow.prefix, "RING:"),
-                               (f"{self.tmp}/", "/")):
-                text = text.replace(made, told)
-            print(f"| {title} | `{name}` | {seen:.0f} s | {text} | {gone:.0f} s |", flush=True)
+    def text(self):
+        """What the light of the host says, without what differs from run to run."""
+        text = self.monitor.text("HOST_STATUS_MSG")
+        for made, told in ((self.ioc.name, "vac"), (self.slow.name, "ring"), (self.ioc.prefix, "VAC:"), (self.slow.prefix, "RING:"),
+                           (f"{self.tmp}/", "/")):
+            text = text.replace(made, told)
+        return text
+
+    def situation(self, title, begin):
+        """Makes one. Returns after how many seconds it was seen and gone."""
+        name, wanted, _, says = tables.LIGHTS[title]
+        until(lambda: self.severity(name) == "NO_ALARM" and self.severity("HOST_STATUS") == "NO_ALARM", 120,
+              lambda: f"quiet before {title}: {name} {self.severity(name)}, {self.text()}")
+        at = time.monotonic()
+        end = begin()
+        until(lambda: self.severity(name) == wanted, 40, lambda: f"{title}: {name} {self.severity(name)}")
+        until(lambda: without_numbers(says) in without_numbers(self.text()), 10, lambda: f"{title}: {self.text()}")
+        seen, text = time.monotonic() - at, self.text()
+        end()
+        at = at + HANG if name == "HANG_CNT" else time.monotonic()
+        until(lambda: self.severity(name) == "NO_ALARM", 120, lambda: f"after {title}: {name} {self.severity(name)}")
+        gone = time.monotonic() - at
+        print(f"{title}: {name} {wanted} after {seen:.0f} s, gone after {gone:.0f} s: {text}", flush=True)
+        return {"seen": round(seen), "gone": round(gone), "date": tables.today()}
+
+    def run(self, words):
+        begins = [self.unexpected, lambda: self.late(120e3), lambda: self.late(300e3), self.hang, self.frozen, self.died, self.two, self.storm,
+                  self.losses, lambda: self.full(self.disk, "HISTORY_STATE", "MAJOR"), lambda: self.full(self.log, "LOG_LOST_CNT", "MAJOR")]
+        found = {title: self.situation(title, begin) for title, begin in zip(tables.LIGHTS, begins, strict=True)
+                 if not words or any(word in title for word in words)}
+        if not words:
+            tables.record("lights", found)
+
+
+def without_numbers(text):
+    return re.sub(r"\d[\d.:]*", "N", text)
 
 
 def main():
     with tempfile.TemporaryDirectory() as tmp:
-        shift = None
         try:
             shift = Shift(Path(tmp))
-            shift.run()
+            shift.run(sys.argv[1:])
         finally:
             for p in list(process.alive):
                 p.kill()

@@ -163,6 +163,7 @@ CHECK_LONG = {
     "test_monitor_of_sender_killed": "test_monitor_of_sender_only",
     "test_monitor_of_receiver_starts_later": "test_monitor_of_receiver_only",
     # what is shown and kept
+    "test_table_of_the_operator": "test_stopped_ioc[26]",
     "test_stopped_ioc[3]": "test_stopped_ioc[26]",
     "test_stopped_ioc[8]": "test_stopped_ioc[26]",
     "test_they_survive[exit]": "test_they_survive[kill]",

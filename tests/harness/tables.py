@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The tables in documentation/develop/tried.md: what was tried on which kernel, release of Base and user, and what came
-out.
+out. And the one in documentation/use/operator.md: which light a shift sees, and when (tools/whyTrial.sh -l).
 
 The commands that try it record the results here, in tests/results, and write the tables anew:
 
   tools/kernels.sh, tools/clangs.sh, tools/matrix.sh, tools/capabilities.sh, tools/modules.sh, tools/whyTrial.sh
 
-  python -m tests.harness.tables              writes all tables of the document from the recorded results
+  python -m tests.harness.tables              writes all tables of the documents from the recorded results
   python -m tests.harness.tables releases F   records what test_releases.py found first; F: its JUnit file
 
 A row is recorded when it is tried, with its date: the others stay as they are. Rows that are alike share a line.
@@ -20,7 +20,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-DOCUMENT = TOP / "documentation" / "develop" / "tried.md"
+TRIED = TOP / "documentation" / "develop" / "tried.md"
+OPERATOR = TOP / "documentation" / "use" / "operator.md"
 RESULTS = TOP / "tests" / "results"
 FEATURES_HEADER = TOP / "ebpfMonSup" / "probe" / "kernelLoad.h"
 
@@ -286,22 +287,48 @@ def why():
     return text
 
 
-# --- the document ------------------------------------------------------------------------------------------
-TABLES = {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities,
-          "modules": modules, "putLogs": put_logs, "tls": tls, "why": why}
+# --- lights of a shift -------------------------------------------------------------------------------------
+LIGHTS = {  # what happens (tests/faults/lights.py) → PV, severity, display (ebpfMon….bob), part of what the light of the host says
+    "an unexpected put": ("PUT_BAD_LAST", "MAJOR", "Puts", "unexpected put to VAC:SHUT"),
+    "a scan of 0.1 s takes 0.12 s": ("SCAN_LATE_NOW", "MINOR", "Health", 'IOC ring: scan ".1 second" takes 0.12 s, slowest record RING:SLEEP'),
+    "… takes 0.3 s": ("SCAN_LATE_NOW", "MAJOR", "Health", 'IOC ring: scan ".1 second" takes 0.3 s'),
+    "a record hangs": ("HANG_CNT", "MAJOR", "Health", "IOC ring: a thread hangs in RING:HOLD:BUSY"),
+    "an idle IOC is stopped": ("IOC_STILL_CNT", "MAJOR", "Health", "IOC vac stands still: stopped by a signal"),
+    "an IOC dies": ("IOC_GONE_CNT", "MAJOR", "Health", "IOC vac gone since 09:55 (signal 11)"),
+    "… and another is stopped": ("IOC_STILL_CNT", "MAJOR", "Health", "IOC vac gone since 09:55 (signal 11); IOC ring stands still"),
+    "80 searches a second fail": ("UNFOUND_RATE", "MINOR", "Clients", "82 searches a second are in vain: NOT:THERE"),
+    "events, packets are lost": ("LOST_CNT", "MINOR", "Puts", "events are lost: event ring full; packets are lost"),
+    "disk of the history full": ("HISTORY_STATE", "MAJOR", "History", "history: not written: database or disk is full"),
+    "disk of a put log full": ("LOG_LOST_CNT", "MAJOR", "Puts", "399 lines of put logs are lost: /log/puts.json: disk full"),
+}
 
 
-def put_in(document):
-    """The document with new tables. Each table is between two comments with its name."""
-    for name, make in TABLES.items():
+def lights():
+    found = load("lights")
+    return head(["what happens", "PV, alarm, display", "the light says", "seen, gone after s"]) + "".join(
+        line([title, f"`{pv}` {severity}, {display}", says, f"{found[title]['seen']}, {found[title]['gone']}"])
+        for title, (pv, severity, display, says) in LIGHTS.items())
+
+
+# --- the documents -----------------------------------------------------------------------------------------
+TABLES = {TRIED: {"kernels": kernels, "realtime": realtime, "clangs": clangs, "releases": releases, "capabilities": capabilities,
+                  "modules": modules, "putLogs": put_logs, "tls": tls, "why": why},
+          OPERATOR: {"lights": lights}}
+
+
+def put_in(path):
+    """This document with new tables. Each table is between two comments with its name."""
+    document = path.read_text()
+    for name, make in TABLES[path].items():
         document, found = re.subn(rf"(?s)(<!-- begin {name}[^>]*-->\n).*?(<!-- end {name} -->)",
                                   lambda m, make=make: m.group(1) + make() + m.group(2), document)
-        assert found == 1, f"{DOCUMENT} has no place for the table {name}"
+        assert found == 1, f"{path} has no place for the table {name}"
     return document
 
 
 def write():
-    DOCUMENT.write_text(put_in(DOCUMENT.read_text()))
+    for path in TABLES:
+        path.write_text(put_in(path))
 
 
 def main(arguments):

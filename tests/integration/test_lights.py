@@ -7,12 +7,15 @@ import re
 import resource
 import signal
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
-from tests.harness import ca, container, db, kernel, rawca
+from tests.harness import ca, container, db, kernel, paths, rawca, tables
 from tests.harness.otlp import Sink
 from tests.harness.preload import preload
+from tests.harness.soak import size, soak
 from tests.harness.wait import stays_false, until
 
 from .test_health import HANG, latency_ioc, monitor, scans, severity, wait_event, wait_scans  # noqa: F401  a fixture, too
@@ -407,3 +410,13 @@ def test_a_put_that_no_probe_saw(new_ioc, monitor):  # noqa: F811
     monitor.put("LOST_RESET", 1)
     until(lambda: alarm(monitor, "AUDIT_CNT")[0] == "NO_ALARM", 10, lambda: monitor.text("AUDIT"))
     client.close()
+
+
+@soak
+def test_table_of_the_operator():
+    """tools/whyTrial.sh -l: each situation of the table in documentation/use/operator.md has its alarm and its sentence, and ends. Named
+    one by one, they are not recorded. The last three take half of the time."""
+    titles = [*tables.LIGHTS][:size(-3, None)]
+    done = subprocess.run([sys.executable, "-m", "tests.faults.lights", *titles], cwd=paths.TOP, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert [line.split(":")[0] for line in done.stdout.splitlines() if re.search("M(AJ|IN)OR after ", line)] == titles
