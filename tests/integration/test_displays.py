@@ -293,14 +293,14 @@ def test_tables_do_not_scroll_sideways(display):
 # Usual texts of cells by the column of the table, at most as long as those of a site with long names.
 PV, RULE = "SR12C-VA:CCG07:PRESSURE:HIHI", 'rule "currents": 450 is not 200 or less'
 CELLS = {**dict.fromkeys(("PV", "Record", "Root record", "Asynchronous record", "Slowest record", "By chain of", "Name never found"), PV),
-         "Writer": "root@host python caput[12345]", "Time": "10:03:56.482", "New value": "-1.234567e-07", "Old value": "-1.234567e-07",
+         "Writer": "root@host python caput[12345]", "Time": "10:03:56.482", "New value": "shift 57: all is well", "Old value": "shift 48: all is well",
          "IOC": "sr12c-vacuum", "Why unexpected": RULE, "Result": "x55 since 10:02:48 from 1", "Note": 'scan ".1 second" takes 0.171 s',
          "Scan": "10 second", "Process": "4194304", "Base": "7.0.8.1", "Level": "records", "Client": "root@127.0.0.1:39298", "Command": "camonitor",
          "Since": "2026-11-30 10:02:44.599", "Last client": "192.168.104.217:44294 PVA", "Client that searches": "192.168.104.217:44294 PVA",
          **dict.fromkeys(("Mean ms", "99 % ms", "Max ms", "Lock wait ms", "Longest s", "Period s"), "1234.567")}
 # The page of the put, which a click on the row opens, has them whole.
 CUT = {("AutoPutsTable", c) for c in ("New value", "Old value", "Link and cause", "Why unexpected")}
-CELL = {("AutoPutsTable", "Writer"): "thread cbMedium", ("HistoryTable", "Time"): "2026-11-30 10:02:54.040",
+CELL = {("AutoPutsTable", "Writer"): "root@vm caput[12345]", ("HistoryTable", "Time"): "2026-11-30 10:02:54.040",
         ("HistoryTable", "Result"): "unexpected: " + RULE, ("SubscriptionsTable", "Process"): "camonitor (12345)"}
 
 
