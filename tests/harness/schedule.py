@@ -54,6 +54,7 @@ LANES = [
     (
         "test_latency.py",                # latencies
         "test_thread_that_makes_no_progress",  # a delay
+        "test_log_traces.py::test_two_clients",  # how many consequences have the trace of their put: fewer on a busy host
     ),
     (
         # Traces of chains that many threads make at once. If all CPUs are busy, the traces are complete, but a new IOC is
